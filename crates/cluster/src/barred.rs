@@ -1,5 +1,5 @@
-//! The keys of machines that were members and are not any more. None of them links again before it is
-//! invited again, also after its tombstone was dropped.
+//! The keys of machines that were members and are not any more. None of them can link again before
+//! it is invited again, even after its tombstone was dropped.
 
 use std::{
     collections::BTreeSet,
@@ -57,7 +57,7 @@ impl Barred {
         store(facts, changes).await
     }
 
-    /// The machine with this key is a member again.
+    /// Unbars the key of a machine that is a member again. Stored when this returns.
     pub(crate) async fn admit(&self, facts: &Facts, key: &NodeId) -> Result<(), ClusterError> {
         match self.lock().remove(key) {
             true => {}

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 /// The most objects whose changes wait for a reader.
 const MOST: usize = 65_536;
 
-/// How an object changed. Later changes of the same object take the place of earlier ones.
+/// How an object changed. A later change of the same object replaces an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Changed {
     /// The owner of the object, or of its last version if it is gone.
@@ -22,7 +22,7 @@ pub(crate) struct Changed {
 }
 
 impl Changed {
-    /// `None` if there was nothing, and is nothing.
+    /// `None` if the object neither existed before nor exists now.
     pub(crate) fn new(before: Option<&Entry>, now: Option<&Entry>) -> Option<Self> {
         let entry = now.or(before)?;
         let (owner, writer) = (entry.owner.clone(), entry.writer().cloned());
@@ -30,7 +30,7 @@ impl Changed {
     }
 }
 
-/// The reader was too slow: it must look at all objects again.
+/// The reader was too slow, and must look at all objects again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooMany;
 
@@ -65,10 +65,11 @@ impl Changes {
     /// All changes since the last call, once there are any. Cancel safe.
     ///
     /// # Errors
-    /// [`TooMany`] from then on, if too many were not taken.
+    /// [`TooMany`] from then on, if more changes than the bound were not taken.
     pub(crate) async fn next(&self) -> Result<BTreeMap<Key, Changed>, TooMany> {
         loop {
-            // One permit is kept, so a change between the look and the wait is not missed.
+            // `notify_one` keeps one permit, so a change between the look and the wait is not
+            // missed.
             let some = self.some.notified();
             {
                 let mut gathered = self.lock();

@@ -1,4 +1,4 @@
-//! The whole: this machine as a member of a cluster.
+//! This machine as a member of a cluster: the whole crate's interface.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -50,7 +50,7 @@ use crate::{
     tokens::{self, Tokens},
 };
 
-/// The parts that a member is given.
+/// The parts that a member needs.
 pub struct Parts {
     /// The id of this machine.
     pub node_id: String,
@@ -85,7 +85,7 @@ impl Whole {
     }
 }
 
-/// Another member, as it is seen from here.
+/// Another member, as this one sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberStatus {
     /// Its description of itself.
@@ -97,7 +97,7 @@ pub struct MemberStatus {
 }
 
 impl Cluster {
-    /// Starts: loads the objects, and begins to dial.
+    /// Starts the member: loads the objects, and begins to dial.
     ///
     /// # Errors
     /// [`ClusterError`] if what is stored cannot be used.
@@ -198,8 +198,8 @@ impl Cluster {
         &self.0.shared.directory
     }
 
-    /// The objects of this machine that were stored here when this started, before anything was heard
-    /// of other members.
+    /// The objects of this machine that were stored here at the start, before any other member was
+    /// linked.
     pub fn own_at_start(&self) -> &BTreeSet<Key> {
         &self.0.own_at_start
     }
@@ -209,7 +209,7 @@ impl Cluster {
         self.0.shared.circuits.set_host(service, host);
     }
 
-    /// Sets who hears of changes of the directory. Called once.
+    /// Sets the watcher of the directory's changes. Called once.
     pub fn watch(&self, watcher: Arc<dyn Watcher>) {
         self.0.shared.directory.set_watcher(watcher);
     }
@@ -252,14 +252,14 @@ impl Cluster {
         self.0.shared.driver.delete(Key::new(kind, id)).await
     }
 
-    /// Whether an object was deleted: noted as dead, and not merely unknown.
+    /// Whether an object is known to have been deleted. False for an unknown object.
     pub async fn is_deleted(&self, kind: Kind, id: &str) -> bool {
         let deleted = self.0.shared.driver.which_deleted(vec![Key::new(kind, id)]).await;
         deleted.is_ok_and(|deleted| !deleted.is_empty())
     }
 
-    /// Opens a circuit to a member, for a client. A plain peer serves what concerns the sessions that
-    /// it runs.
+    /// Opens a circuit to a member for a client. A plain peer serves only what concerns the
+    /// sessions that it runs.
     pub fn open(&self, node: &str, caller: Caller) -> Circuit {
         let shared = &self.0.shared;
         if !shared.is_plain(node) {
@@ -280,7 +280,7 @@ impl Cluster {
         is_linked || shared.plain.is_alive(node) || shared.via(node).is_some()
     }
 
-    /// The first carrier of the link to a member, unless a direct one leads there.
+    /// The first carrier of the link to a member; `None` if the link is direct, or there is none.
     fn through(&self, node: &str) -> Option<Through> {
         self.0.shared.links.get(node)?.through().cloned()
     }
@@ -290,7 +290,8 @@ impl Cluster {
         self.0.shared.carrying.use_mesh(mesh);
     }
 
-    /// A machine of the mesh sent this to the member here. One that is no member is not listened to.
+    /// Takes in bytes that a machine of the mesh sent to this member. A machine that is no member
+    /// is ignored.
     pub fn received_over_mesh(&self, from: NodeId, bytes: Bytes) {
         carried::dial::received_over_mesh(&self.0.shared, from, bytes);
     }
@@ -300,7 +301,7 @@ impl Cluster {
         self.0.shared.carrying.mesh_lost(to);
     }
 
-    /// Whether this machine shares a token with others, or could.
+    /// Whether this machine has a cluster token, and so may share it with others.
     pub fn has_token(&self) -> bool {
         self.0.shared.this.token().is_some()
     }
@@ -308,7 +309,7 @@ impl Cluster {
     /// Invites one machine, once and for an hour. A cluster that has no token yet gets one.
     ///
     /// # Errors
-    /// [`JoinError`] if too many invitations are open, or it cannot be stored.
+    /// [`JoinError`] if too many invitations are open, or the invitation cannot be stored.
     pub async fn invite(&self) -> Result<Invited, JoinError> {
         invite::host::invite(&self.0.shared).await
     }
@@ -318,15 +319,15 @@ impl Cluster {
         self.0.shared.invites.open_ones().await
     }
 
-    /// Withdraws an invitation; whether it was there.
+    /// Withdraws an invitation. Returns whether it existed.
     ///
     /// # Errors
-    /// [`ClusterError`] if it cannot be stored.
+    /// [`ClusterError`] if that cannot be stored.
     pub async fn revoke_invite(&self, id: &str) -> Result<bool, ClusterError> {
         self.0.shared.invites.withdraw(&self.0.shared.facts, id).await
     }
 
-    /// Joins the cluster of the member that made this invitation; that member's name.
+    /// Joins the cluster of the member that made this invitation. Returns that member's name.
     ///
     /// # Errors
     /// [`JoinError`], in words that say what to do.
@@ -334,8 +335,8 @@ impl Cluster {
         invite::guest::join(&self.0.shared, code).await
     }
 
-    /// Leaves the cluster: this member's entry and its sessions' die, and all that is stored of the
-    /// cluster is forgotten. Nobody may write its objects any more.
+    /// Leaves the cluster: deletes this member's entry and those of its sessions, and forgets
+    /// everything that is stored of the cluster. After that no member may write these objects.
     ///
     /// # Errors
     /// [`ClusterError`] if the server is stopping.
@@ -344,7 +345,7 @@ impl Cluster {
         self.forget_all().await
     }
 
-    /// Ends without a word to the others, and forgets all that is stored of the cluster.
+    /// Leaves without telling the others, and forgets everything that is stored of the cluster.
     ///
     /// # Errors
     /// [`ClusterError`] if the server is stopping.
@@ -353,10 +354,10 @@ impl Cluster {
         Ok(self.0.shared.driver.forget().await?)
     }
 
-    /// Takes another member out of the cluster, by its id or name; its name.
+    /// Takes another member out of the cluster, by its id or name. Returns its name.
     ///
     /// # Errors
-    /// [`ClusterError`] if there is no such member, or it cannot be stored.
+    /// [`ClusterError`] if there is no such member, or the change cannot be stored.
     pub async fn forget(&self, member: &str) -> Result<String, ClusterError> {
         parting::forget(&self.0.shared, member).await
     }
@@ -394,7 +395,7 @@ impl Cluster {
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| node.to_owned())
     }
 
-    /// The addresses that are dialled.
+    /// The configured addresses that are dialled.
     pub fn peers(&self) -> Vec<String> {
         self.0.shared.config().peers
     }
@@ -434,10 +435,10 @@ impl Cluster {
         self.0.shared.notices.list()
     }
 
-    /// Dials these addresses from now on, and hangs up those that are not among them.
+    /// From now on dials these addresses, and closes links to addresses that are not among them.
     ///
     /// # Errors
-    /// [`ClusterError`] if one is no address, or the change cannot be stored.
+    /// [`ClusterError`] if a text is no address, or the change cannot be stored.
     pub async fn set_peers(&self, peers: Vec<String>) -> Result<(), ClusterError> {
         for peer in &peers {
             peer_url(peer).map_err(|error| ClusterError::Address(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! The parts of a member's setup that clients may change, and those that are stored.
+//! The part of a member's setup that clients may change, and how it is stored.
 
 use serde::{Deserialize, Serialize};
 use store::{Change, Fact, StoreError, WorkspaceStore};
@@ -29,14 +29,14 @@ struct Stored {
     /// Addresses that were added to those of the settings.
     #[serde(default)]
     added: Vec<String>,
-    /// Addresses of the settings that were dropped.
+    /// Addresses of the settings that a client removed.
     #[serde(default)]
     dropped: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
 }
 
-/// Whether what is stored makes this machine a member of a cluster. Blocks.
+/// Whether this machine is stored as a member of a cluster. Blocks.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -48,7 +48,7 @@ pub fn is_member(store: &dyn WorkspaceStore) -> Result<bool, StoreError> {
 }
 
 impl Config {
-    /// The settings, with the stored changes. Blocks.
+    /// The setup: the settings with the stored changes. Blocks.
     pub(crate) fn load(settings: &Settings, facts: &Facts) -> Result<Self, StoreError> {
         let stored = facts.setting(KIND, ID)?;
         let stored: Stored =
@@ -65,7 +65,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Stores how it differs from the settings. Blocks.
+    /// Stores the differences from the settings. Blocks.
     pub(crate) fn keep(&self, settings: &Settings, facts: &Facts) -> Result<(), StoreError> {
         let not_in = |list: &[String]| {
             let list = list.to_vec();

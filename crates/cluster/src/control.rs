@@ -1,5 +1,5 @@
-//! The messages between two Warrens that are neither of the replica nor of a circuit. They are
-//! JSON, since each is rare.
+//! The messages between two Warrens that belong neither to the replica nor to a circuit's frames.
+//! They are JSON, since each is rare.
 
 use protocol::workspace::peer::sealed::{NewToken, NotInvited, Welcome};
 use serde::{Deserialize, Serialize};
@@ -19,14 +19,14 @@ pub(crate) enum Control {
         channel: u32,
         /// The client.
         caller: Caller,
-        /// Whether the other end has acknowledged anything: if it does not know the circuit, it
-        /// must not begin again.
+        /// Whether the other end has acknowledged or sent anything. If so, and the other end does
+        /// not know the circuit, it must not begin the circuit again.
         #[serde(default)]
         begun: bool,
         /// The service at its far end.
         #[serde(default, skip_serializing_if = "Service::is_workspace")]
         service: Service,
-        /// The plain peer that it goes on to; none: it ends at the member.
+        /// The plain peer to which it goes on; `None` if it ends at the member.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
@@ -36,17 +36,17 @@ pub(crate) enum Control {
         channel: u32,
         /// Whether the opener is to end its side.
         to_opener: bool,
-        /// For people.
+        /// The reason, for people.
         #[serde(default)]
         reason: String,
     },
-    /// The machine that was invited is a member.
+    /// The invited machine is now a member.
     Welcome(Welcome),
-    /// It is not.
+    /// The invited machine is not a member; the message says why.
     NotInvited(NotInvited),
     /// The cluster has another token from now on.
     NewToken(NewToken),
-    /// A message of a newer Warren.
+    /// A message of a newer Warren, which is ignored.
     #[serde(other)]
     Unknown,
 }

@@ -9,8 +9,8 @@ use replica::{Entry, Key, Kind};
 
 use crate::changes::{Changed, Changes};
 
-/// Hears of every change of the directory. It is called by the one task that changes it, and must
-/// not wait.
+/// Gets every change of the directory. It is called by the one task that changes the directory, and
+/// must not wait.
 pub trait Watcher: Send + Sync {
     /// An object changed: it was `before`, and is `now`.
     fn changed(&self, key: &Key, before: Option<&Entry>, now: Option<&Entry>);
@@ -25,12 +25,12 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Sets the one who hears of changes. Called once.
+    /// Sets the watcher of changes. Called once.
     pub fn set_watcher(&self, watcher: Arc<dyn Watcher>) {
         let _set_before = self.watcher.set(watcher);
     }
 
-    /// The changes from now on, until they are dropped.
+    /// The changes from now on. They are gathered until the returned value is dropped.
     pub(crate) fn follow(&self) -> Arc<Changes> {
         let changes = Arc::<Changes>::default();
         self.followers().push(Arc::downgrade(&changes));
@@ -57,7 +57,7 @@ impl Directory {
         own.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Takes a change in, and reports it.
+    /// Takes in a change, and reports it.
     pub(crate) fn change(&self, key: &Key, now: Option<&Arc<Entry>>) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         let before = match now {
@@ -73,7 +73,7 @@ impl Directory {
         }
     }
 
-    /// Shows nothing any more, and reports it.
+    /// Removes all objects, and reports each.
     pub(crate) fn clear(&self) {
         let keys: Vec<Key> = self.entries().keys().cloned().collect();
         keys.iter().for_each(|key| self.change(key, None));

@@ -1,4 +1,4 @@
-//! Drives the replica: gives it what happens, stores its facts, sends its messages, and shows its
+//! Drives the replica: passes events to it, stores its facts, sends its messages, and shows its
 //! changes in the directory.
 
 use std::{
@@ -27,11 +27,12 @@ use crate::{
     notices::Notices,
 };
 
-/// The most events that wait for the replica. Above it a member's message is dropped: digests heal.
+/// The most events that wait for the replica. If more wait, messages of members are dropped;
+/// digests make up for them.
 const WAITING: usize = 4096;
 /// The most events that are handled before their facts are stored together.
 const TOGETHER: usize = 256;
-/// A store that fails is asked again after this time.
+/// A store that fails is tried again after this time.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Why a write was not made.
@@ -46,7 +47,7 @@ pub enum WriteError {
 }
 
 enum Event {
-    /// Something that only this machine asks for, and hears the outcome of once it is stored.
+    /// An input of this machine that may be refused. Its outcome is sent once it is stored.
     Asked(Input, Vec<Row>, oneshot::Sender<Result<(), Refused>>),
     Linked {
         link: LinkId,
@@ -56,20 +57,20 @@ enum Event {
     },
     Unlinked(LinkId),
     Message(LinkId, Bytes),
-    /// This machine is no member any more.
+    /// This machine is no longer a member.
     Forget(oneshot::Sender<()>),
-    /// Which of these objects were deleted, as far as it is known.
+    /// Which of these objects are known to have been deleted.
     WhichDeleted(Vec<Key>, oneshot::Sender<Vec<Key>>),
 }
 
-/// The way to the replica.
+/// Sends events to the task that drives the replica.
 #[derive(Clone)]
 pub(crate) struct Driver {
     events: mpsc::Sender<Event>,
 }
 
 impl Driver {
-    /// Starts the replica with what is stored. Objects are in the directory when it returns.
+    /// Starts the replica with what is stored. Its objects are in the directory when this returns.
     pub(crate) async fn start(
         config: Config,
         incarnation: Incarnation,
@@ -123,7 +124,8 @@ impl Driver {
         self.ask_with(input, Vec::new()).await
     }
 
-    /// The same, with other facts that are stored in the same transaction, unless it is refused.
+    /// As [`Driver::ask`], with other facts that are stored in the same transaction. If the input
+    /// is refused, they are not stored.
     pub(crate) async fn ask_with(&self, input: Input, rows: Vec<Row>) -> Result<(), WriteError> {
         let (answer, answered) = oneshot::channel();
         let sent = self.events.send(Event::Asked(input, rows, answer)).await;
@@ -131,7 +133,7 @@ impl Driver {
         Ok(answered.await.map_err(|_| WriteError::Stopping)??)
     }
 
-    /// Carries out inputs that may be refused, stored together as far as they gather.
+    /// Carries out inputs that may be refused. Those that arrive together are stored together.
     pub(crate) async fn ask_all(
         &self,
         inputs: Vec<Input>,
@@ -150,7 +152,7 @@ impl Driver {
         Ok(outcomes)
     }
 
-    /// Those of the objects that were deleted, as far as it is known.
+    /// Those of the objects that are known to have been deleted.
     pub(crate) async fn which_deleted(&self, keys: Vec<Key>) -> Result<Vec<Key>, WriteError> {
         let (answer, answered) = oneshot::channel();
         let sent = self.events.send(Event::WhichDeleted(keys, answer)).await;
@@ -158,7 +160,7 @@ impl Driver {
         answered.await.map_err(|_| WriteError::Stopping)
     }
 
-    /// Ends, and forgets all that the cluster has stored here.
+    /// Ends the replica, and forgets everything that the cluster has stored here.
     pub(crate) async fn forget(&self) -> Result<(), WriteError> {
         let (answer, answered) = oneshot::channel();
         let sent = self.events.send(Event::Forget(answer)).await;
@@ -180,7 +182,8 @@ impl Driver {
         let _stopping = self.events.send(Event::Unlinked(link)).await;
     }
 
-    /// A message of a member. It is dropped when too much waits, and asked for again later.
+    /// Passes on a message of a member. If too many events wait it is dropped, and its content is
+    /// pulled later.
     pub(crate) fn message(&self, link: LinkId, bytes: Bytes) {
         let _full_or_stopping = self.events.try_send(Event::Message(link, bytes));
     }
@@ -192,7 +195,7 @@ struct Running {
     directory: Arc<Directory>,
     notices: Notices,
     links: BTreeMap<LinkId, Outbox>,
-    /// Set when all that is stored is to be forgotten.
+    /// Set when everything stored is to be forgotten.
     forgetting: Option<oneshot::Sender<()>>,
     /// Facts that are not stored yet, and the token of the last of them.
     unkept: Vec<Fact>,
@@ -275,7 +278,7 @@ impl Running {
         Some((answer, outcome))
     }
 
-    /// Forgets what is stored, however often the store fails, and what is shown.
+    /// Forgets what is stored, trying again until the store succeeds, and clears the directory.
     async fn forget(&self) {
         loop {
             let facts = self.facts.clone();
@@ -313,7 +316,8 @@ impl Running {
         }
     }
 
-    /// Stores what has gathered, however often the store fails, and sends what waited for it.
+    /// Stores what has gathered, trying again until the store succeeds. Then sends the messages
+    /// that waited for it.
     async fn keep(&mut self) {
         while !self.unkept.is_empty() || !self.rows.is_empty() {
             let batch = (std::mem::take(&mut self.unkept), std::mem::take(&mut self.rows));

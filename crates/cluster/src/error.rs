@@ -10,19 +10,19 @@ pub enum ClusterError {
     /// The stored facts cannot be used.
     #[error(transparent)]
     Facts(#[from] FactsError),
-    /// The store does not take it.
+    /// The store failed.
     #[error("cannot store the cluster's settings")]
     Store(#[from] StoreError),
-    /// The replica does not take it.
+    /// The replica refused the write, or has ended.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// A text is not an address.
     #[error("{0}")]
     Address(String),
-    /// No member is meant, or several are.
+    /// The text matches no member, or several.
     #[error("{0}")]
     Unknown(String),
-    /// A task ended badly.
+    /// A task panicked or was cancelled.
     #[error("it failed: the server's log says more")]
     Failed,
 }

@@ -16,7 +16,7 @@ pub(crate) const BARRED: &str = "barred";
 /// Why the facts cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FactsError {
-    /// The store does not answer.
+    /// The store failed.
     #[error("cannot read what the cluster has stored")]
     Store(#[from] StoreError),
     /// The content is damaged, or of a newer Warren.
@@ -48,7 +48,7 @@ impl Facts {
         Stored::from_bytes(facts).map_err(|_| FactsError::Unreadable)
     }
 
-    /// Stores the replica's facts, and others with them, in one transaction. Blocks.
+    /// Stores the replica's facts, and other changes with them, in one transaction. Blocks.
     pub(crate) fn keep(&self, facts: &[Fact], others: &[Change]) -> Result<(), StoreError> {
         let changes: Vec<Change> = facts.iter().map(change).chain(others.iter().cloned()).collect();
         self.0.change_facts(&changes)

@@ -17,7 +17,7 @@ pub const ARRIVAL: &str = "arrival";
 pub struct Note {
     /// Its kind.
     pub kind: &'static str,
-    /// Its content as JSON; `None`: it is forgotten.
+    /// Its content as JSON; `None` if the fact is to be forgotten.
     pub json: Option<String>,
 }
 
@@ -32,10 +32,11 @@ impl Note {
 }
 
 impl Cluster {
-    /// Gives a session to another member. It is stored, together with `note`, when this returns.
+    /// Gives a session to another member. The write is stored, together with `note`, when this
+    /// returns.
     ///
     /// # Errors
-    /// [`WriteError`]; nothing is changed then.
+    /// [`WriteError`]; then nothing is changed.
     pub async fn give_session(
         &self,
         id: &str,
@@ -48,11 +49,11 @@ impl Cluster {
         self.shared().driver.ask_with(write, vec![note.row(id)]).await
     }
 
-    /// Takes a session back that another member has refused. It is stored, together with `note`, when
-    /// this returns.
+    /// Takes back a session that another member has refused. The write is stored, together with
+    /// `note`, when this returns.
     ///
     /// # Errors
-    /// [`WriteError`]; nothing is changed then.
+    /// [`WriteError`]; then nothing is changed.
     pub async fn take_session_back(
         &self,
         id: &str,
@@ -61,13 +62,15 @@ impl Cluster {
     ) -> Result<(), WriteError> {
         let moved = self.give_session(id, self.node_id(), value.clone(), note.clone()).await;
         let Err(WriteError::Refused(Refused::Unknown)) = moved else { return moved };
-        // The other member has lost what was staged, and taken the session for one that it forgot.
+        // The other member lost what was staged, took the session for one that it forgot, and
+        // deleted it.
         let (key, owner) = (Key::new(Kind::SESSION, id), self.node_id().into());
         let write = Input::Write { key, owner, value: value.into(), change: Change::Update };
         self.shared().driver.ask_with(write, vec![note.row(id)]).await
     }
 
-    /// A session is staged here: when its version says that it is this member's, it is.
+    /// A session is staged here. It becomes this member's when its entry names this member as
+    /// owner.
     ///
     /// # Errors
     /// [`WriteError`] if the server is stopping.
@@ -83,7 +86,7 @@ impl Cluster {
         self.shared().driver.ask(Input::Unexpect { key: Key::new(Kind::SESSION, id) }).await
     }
 
-    /// How often a session has moved, and its owner; `None` if it is not known.
+    /// How often a session has moved, and its owner; `None` if the session is not known.
     pub fn session_moves(&self, id: &str) -> Option<(u64, String)> {
         let entry = self.directory().get(Kind::SESSION, id)?;
         Some((entry.rank.moves, entry.owner.as_str().to_owned()))
@@ -95,14 +98,14 @@ impl Cluster {
     }
 }
 
-/// Tells the replica of the sessions that were staged before this start. It must hear of them before
-/// the first link.
+/// Tells the replica which sessions were staged before this start. That must happen before the
+/// first link.
 pub(crate) async fn expect_staged(driver: &Driver, facts: &Facts) -> Result<(), FactsError> {
     let facts = facts.clone();
     let staged = tokio::task::spawn_blocking(move || facts.all(ARRIVAL)).await;
     for fact in staged.map_err(|_| FactsError::Unreadable)?? {
         let key = Key::new(Kind::SESSION, fact.id);
-        // The driver has just been started.
+        // This cannot fail, since the driver has just been started.
         let _stopping = driver.ask(Input::Expect { key }).await;
     }
     Ok(())

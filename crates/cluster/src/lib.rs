@@ -1,7 +1,8 @@
 //! The members of a workspace: linked to each other, in step, and reached from each other.
 //!
 //! - [`cluster`]: the whole, this machine as a member; [`settings`], `config`: how it is set up
-//! - `shared`: its parts, as links and their tasks use them; `error`: why it does not start or change
+//! - `shared`: its parts, as links and their tasks use them; `error`: why a member does not start
+//!   or cannot be changed
 //! - [`circuit`]: a client of one member, served by another
 //! - `invite`: machines that join by an invitation, and this one when it joins by one
 //! - [`directory`]: the objects of all members; [`member`]: what is known of a member
@@ -10,9 +11,9 @@
 //! - `plain`: members that speak only the specification's protocol; `changes`: the directory's changes
 //!   for each of them
 //! - `links`: one link to each other member; `link`: how links come about and run; `control`: their
-//!   rare messages; `strangers`: bounds those who have not proven the token
+//!   rare messages; `strangers`: bounds on machines that have not proven the token
 //! - `carried`: links between two members that others carry
-//! - `barred`: those who were members and are not any more
+//! - `barred`: the keys of former members
 //! - `handover`: what a session's hand-over to another member writes into the replica
 //! - `parting`: this machine leaves, or another one is taken out
 //! - `tokens`: the secret that all members share, and how it is renewed

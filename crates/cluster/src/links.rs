@@ -30,7 +30,7 @@ use crate::{
     tokens::Heard,
 };
 
-/// The most earlier incarnations of a member that are remembered.
+/// The most replaced incarnations that are remembered for each member.
 const REPLACED: usize = 16;
 
 /// The links of this member.
@@ -41,13 +41,13 @@ pub(crate) struct Links {
     circuits: Arc<Circuits>,
     carrying: Arc<Carrying>,
     barred: Arc<Barred>,
-    /// Where new tokens go.
+    /// Receives new tokens that members tell.
     tokens: mpsc::Sender<Heard>,
     next: AtomicU64,
     present: Mutex<BTreeMap<String, Present>>,
-    /// The incarnations of each member whose links gave way to one of another incarnation.
+    /// For each member, the incarnations whose links gave way to a link of another incarnation.
     replaced: Mutex<BTreeMap<String, VecDeque<u64>>>,
-    /// Held while a link comes or goes, so that the replica hears of both in their order.
+    /// Held while a link comes or goes, so that the replica gets both in order.
     changing: tokio::sync::Mutex<()>,
 }
 
@@ -83,7 +83,7 @@ impl Present {
         !self.is_silent.load(Ordering::Relaxed)
     }
 
-    /// Its first carrier; `None` for a direct one.
+    /// Its first carrier; `None` for a direct link.
     pub(crate) fn through(&self) -> Option<&Through> {
         self.through.as_ref()
     }
@@ -120,7 +120,7 @@ impl Links {
         self.lock().get(node).cloned()
     }
 
-    /// Whether a link leads to a member that others do not carry.
+    /// Whether a direct link leads to a member.
     pub(crate) fn has_direct(&self, node: &str) -> bool {
         self.get(node).is_some_and(|present| present.through.is_none())
     }
@@ -137,14 +137,14 @@ impl Links {
         self.lock().iter().map(|(node, present)| (node.clone(), present.key)).collect()
     }
 
-    /// Sends a frame to the members whose keys are as wished.
+    /// Sends a frame to the linked members whose keys pass `is_wished`.
     pub(crate) fn tell(&self, frame: &LinkFrame, is_wished: impl Fn(&NodeId) -> bool) {
         for present in self.lock().values().filter(|present| is_wished(&present.key)) {
             let _link_ended = present.outbox.push(frame.encode());
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no links.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
@@ -154,8 +154,9 @@ impl Links {
         self.lock().values().for_each(|present| present.closing.cancel());
     }
 
-    /// Runs a proven link until it ends. It is closed at once if another one stays. `dialled`: the
-    /// count of the dial, if this member opened it. `greet` may send what comes before all else.
+    /// Runs a proven link until it ends. It is closed at once if another link to the member stays.
+    /// `dialled` is the count of the dial, if this member opened the link. `greet` may send what
+    /// must come before all else.
     pub(crate) async fn run(
         self: &Arc<Self>,
         proven: Proven,
@@ -209,7 +210,7 @@ impl Links {
             }
         }
         drop(turn);
-        // A caller that is dropped hangs up, and the task still reports the end of the link.
+        // If the caller is dropped, the link is closed, and the task still reports its end.
         let _hang_up = closing.drop_guard();
         let links = Arc::clone(self);
         let running = tokio::spawn(async move {
@@ -220,7 +221,7 @@ impl Links {
         running.await.unwrap_or(LinkEnd::ClosedHere)
     }
 
-    /// Makes a link the present one, unless the one that is there stays.
+    /// Makes a link the present one, unless the present one stays.
     fn take(&self, node: &str, new: Present) -> Stays {
         let mut present = self.lock();
         let Some(old) = present.get(node) else {
@@ -239,8 +240,9 @@ impl Links {
         Stays::New(Some(replaced))
     }
 
-    /// Whether a later incarnation is in the member's place. A machine that restarts never has an
-    /// earlier one again: two machines have that id. When the other one is gone, this one may come back.
+    /// Whether a later incarnation has replaced this one. A machine that restarts never has an
+    /// earlier incarnation again, so two machines have this id. When the other one is gone, this
+    /// one may come back.
     fn is_replaced(&self, node: &str, incarnation: u64) -> bool {
         if self.get(node).is_none_or(|present| present.incarnation == incarnation) {
             return false;
@@ -283,12 +285,13 @@ impl Links {
     fn received(&self, node: &str, number: u64, key: &NodeId, frame: LinkFrame) {
         match frame {
             LinkFrame::Replica(bytes) => self.driver.message(LinkId(number), bytes),
-            // On a carried link it is unknown, so none is ever carried by another one.
+            // A carried link is not known in `carrying`. So a link is never carried by a carried
+            // one.
             LinkFrame::Carried(bytes) => self.carrying.received(number, bytes),
             LinkFrame::Control(text) => match Control::decode(&text) {
                 Ok(Control::NewToken(token)) if !self.barred.has(key) => {
                     let heard = Heard::Told { from: node.to_owned(), token };
-                    // One too many is announced again over the next link.
+                    // A token that finds no room is announced again over the next link.
                     let _full_or_stopping = self.tokens.try_send(heard);
                 }
                 Ok(control) => self.circuits.control(node, control),
@@ -305,8 +308,8 @@ impl Links {
 
 /// Which of two links stays.
 enum Stays {
-    /// The new one. The number is that of the link that it replaces.
+    /// The new one, with the number of the link that it replaces.
     New(Option<u64>),
-    /// The earlier one: the new one ends.
+    /// The earlier one; the new one ends.
     Old,
 }

@@ -3,20 +3,21 @@
 use base::NodeId;
 use serde::{Deserialize, Serialize};
 
-/// The known facts about a member. It tells others only those of `MemberFacts`, which have a key.
+/// The known facts about a member. A machine that joins gets only those of `MemberFacts`, of
+/// members with a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// Its node id.
     pub node_id: String,
-    /// Its public key: nobody else may link under its id. A plain peer has none.
+    /// Its public key: no other machine can link under its id. A plain peer has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<NodeId>,
     /// Its name, for people.
     pub name: String,
-    /// Where its peer port is reached.
+    /// The addresses of its peer port.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// The plain peers that are linked to it: others reach them through it.
+    /// The plain peers that are linked to it. Other members reach them through it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plain: Vec<PlainPeer>,
 }
@@ -31,7 +32,8 @@ pub struct PlainPeer {
 }
 
 impl Member {
-    /// Reads the value of an entry. One that cannot be read is a newer Warren's.
+    /// Reads the value of an entry. `None` if it cannot be read, as with the entry of a newer
+    /// Warren.
     pub fn read(value: &str) -> Option<Self> {
         serde_json::from_str(value).ok()
     }

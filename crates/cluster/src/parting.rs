@@ -12,19 +12,19 @@ use tokio::time::{sleep, timeout};
 
 use crate::{driver::WriteError, error::ClusterError, member::Member, shared::Shared, tokens};
 
-/// How long the others have to take in that this machine leaves.
+/// How long to wait until the linked members know that this machine leaves.
 const FAREWELL: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The words for a machine that is no member any more.
+/// The words for a machine that is no longer a member.
 pub(crate) const TAKEN_OUT: &str = "this machine was taken out of the cluster: run `warren cluster leave` here, then join with a \
      new invitation";
 
-/// Deletes this member and its sessions, and waits until the linked members know. They hang up when
-/// they do.
+/// Deletes this member and its sessions, and waits until the linked members know. They close their
+/// links when they do.
 pub(crate) async fn leave(shared: &Arc<Shared>) -> Result<(), ClusterError> {
     shared.is_closed.store(true, Ordering::Relaxed);
-    // Before the delete: once they know that, they do not listen to this machine.
+    // Before the delete: once members know of that, they ignore this machine.
     tokens::bequeath(shared);
     delete(shared, &shared.this.node_id).await?;
     let all_know = async {
@@ -38,7 +38,7 @@ pub(crate) async fn leave(shared: &Arc<Shared>) -> Result<(), ClusterError> {
     Ok(())
 }
 
-/// Takes out another member, by its id or name; its name.
+/// Takes out another member, by its id or name. Returns its name.
 pub(crate) async fn forget(shared: &Arc<Shared>, named: &str) -> Result<String, ClusterError> {
     let Member { node_id, name, key, .. } = meant(shared, named)?;
     if node_id == shared.this.node_id {
@@ -83,7 +83,7 @@ async fn delete(shared: &Shared, node: &str) -> Result<(), ClusterError> {
     let inputs = keys.map(|key| Input::Delete { key }).collect();
     for outcome in shared.driver.ask_all(inputs).await? {
         match outcome {
-            // Somebody else was faster.
+            // Another member may have deleted it first.
             Ok(()) | Err(Refused::Unknown) => {}
             Err(refused) => return Err(WriteError::Refused(refused).into()),
         }
@@ -91,8 +91,8 @@ async fn delete(shared: &Shared, node: &str) -> Result<(), ClusterError> {
     Ok(())
 }
 
-/// Hangs up on those who were members and are not any more, and bars them; admits those who are members
-/// again.
+/// Closes the links of former members, and bars their keys. Admits the keys of machines that are
+/// members again.
 pub(crate) async fn follow(shared: &Arc<Shared>) -> Result<(), ClusterError> {
     let mut members = shared.followed.lock().await;
     let entries = shared.directory.list(Kind::MEMBER);
@@ -102,7 +102,7 @@ pub(crate) async fn follow(shared: &Arc<Shared>) -> Result<(), ClusterError> {
     for (former, key) in members.iter().filter(|(node, _)| !now.contains_key(*node)) {
         put_out(shared, former, *key).await?;
     }
-    // One may have come and gone since the last time.
+    // A machine may have come and gone since the last look.
     for (node, key) in shared.links.keys() {
         let is_known = now.contains_key(&node) || members.contains_key(&node);
         if !is_known && is_taken_out(shared, &node).await {
@@ -111,7 +111,7 @@ pub(crate) async fn follow(shared: &Arc<Shared>) -> Result<(), ClusterError> {
     }
     for (_, key) in now.iter().filter(|(node, _)| !members.contains_key(*node)) {
         shared.barred.admit(&shared.facts, key).await?;
-        // The first time all are new here.
+        // At the first look all members are new here.
         if !members.is_empty() {
             tokens::admit(shared, key).await?;
         }
@@ -125,7 +125,7 @@ async fn put_out(shared: &Shared, node: &str, key: NodeId) -> Result<(), Cluster
     shared.barred.bar(&shared.facts, key).await
 }
 
-/// Whether a member was taken out, as far as it is still known.
+/// Whether a member is known to have been taken out.
 pub(crate) async fn is_taken_out(shared: &Shared, node: &str) -> bool {
     let key = Key::new(Kind::MEMBER, node);
     shared.driver.which_deleted(vec![key]).await.is_ok_and(|deleted| !deleted.is_empty())

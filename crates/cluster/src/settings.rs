@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use base::Secret;
 
-/// How a member is set up. What a client changes later is stored, and counts more.
+/// How a member is set up. Later changes by clients are stored, and override this.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The secret that all members share; `None` until one is made or an invitation brings it.
     pub token: Option<Secret>,
     /// Peer ports to dial: `HOST:PORT`, `ws://…` or `wss://…`.
     pub peers: Vec<String>,
-    /// Whether addresses learnt from members are dialled, too.
+    /// Whether addresses learnt from members are dialled as well.
     pub discovery: bool,
-    /// Whether peers that speak only the specification may link from other machines, and are
-    /// dialled there: the token goes to them in the clear.
+    /// Whether plain peers may link from other machines and are dialled there. The token is then
+    /// sent to them in the clear.
     pub allow_plain: bool,
     /// The name of this machine, for people.
     pub name: String,
-    /// Where others reach the peer port: `HOST:PORT`.
+    /// The addresses at which others reach the peer port: `HOST:PORT`.
     pub addresses: Vec<String>,
     /// The peer port.
     pub port: u16,
@@ -26,7 +26,7 @@ pub struct Settings {
     pub heartbeat: Duration,
     /// How long a client's requests wait for a link to the member that serves them.
     pub patience: Duration,
-    /// How long no direct link must have led to a member before one is opened that others carry.
+    /// How long a member must be without a direct link before a carried one is opened.
     pub carry_after: Duration,
     /// How old a tombstone must be before it may be dropped.
     pub tombstone_age: Duration,

@@ -44,8 +44,8 @@ pub(crate) struct Shared {
     pub(crate) links: Arc<Links>,
     pub(crate) carrying: Arc<Carrying>,
     pub(crate) plain: Arc<PlainPeers>,
-    /// The members at the last look, with their keys. Held while a machine is taken out: a look between
-    /// the barring of its key and the delete of its entry would admit the key again.
+    /// The members at the last look, with their keys. Held while a machine is taken out: otherwise
+    /// a look between the barring of its key and the delete of its entry would admit the key again.
     pub(crate) followed: tokio::sync::Mutex<BTreeMap<String, NodeId>>,
     /// Held while this member's entry is written.
     pub(crate) introducing: tokio::sync::Mutex<()>,
@@ -54,7 +54,7 @@ pub(crate) struct Shared {
     pub(crate) strangers: Strangers,
     /// Notified when there may be other addresses to dial.
     pub(crate) targets_changed: Notify,
-    /// Whether no more links are taken.
+    /// Whether new links are refused, because this machine is stopping or leaving.
     pub(crate) is_closed: AtomicBool,
     pub(crate) driver: Driver,
     pub(crate) circuits: Arc<Circuits>,
@@ -70,12 +70,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// The host that serves clients of others.
+    /// The host that serves the clients of other members.
     pub(crate) fn host(&self) -> Option<Arc<dyn Host>> {
         self.circuits.host(Service::Workspace)
     }
 
-    /// Whether a node is a plain peer: one that was linked here, or of which members have sessions.
+    /// Whether a node is a plain peer: one that is or was linked to a member, or that owns adopted
+    /// sessions.
     pub(crate) fn is_plain(&self, node: &str) -> bool {
         if self.directory.get(Kind::MEMBER, node).is_some() {
             return false;
@@ -85,7 +86,7 @@ impl Shared {
         self.plain_name(node).is_some() || sessions().iter().any(|(_, entry)| is_its(entry))
     }
 
-    /// The name of a plain peer that is linked here or to another member, or was here.
+    /// The name of a plain peer that is or was linked here, or is linked to another member.
     pub(crate) fn plain_name(&self, node: &str) -> Option<String> {
         let elsewhere = || {
             let mut plain = self.members().flat_map(|member| member.plain);
@@ -94,13 +95,13 @@ impl Shared {
         self.plain.name(node).or_else(elsewhere)
     }
 
-    /// The members with a key, this one too.
+    /// The members with a key, including this one.
     pub(crate) fn members(&self) -> impl Iterator<Item = Member> {
         let entries = self.directory.list(Kind::MEMBER).into_iter();
         entries.filter_map(|(_, entry)| Member::read(&entry.value))
     }
 
-    /// The member through which a plain peer is reached that is not linked here.
+    /// The linked member through which a plain peer is reached.
     pub(crate) fn via(&self, node: &str) -> Option<String> {
         let leads = |member: &Member| member.plain.iter().any(|peer| peer.node_id == node);
         let mut members = self.members().filter(leads);
@@ -126,7 +127,7 @@ impl Shared {
         self.lock().clone()
     }
 
-    /// Another machine has this one's id.
+    /// Notes that another machine has this one's id.
     pub(crate) fn doubled(&self) {
         let words = "another machine has this one's node id, as when a disk is copied: start one of the \
                      two with an empty --data-dir";
@@ -137,7 +138,8 @@ impl Shared {
         });
     }
 
-    /// A link ended. Two machines with one id are reported to the operators of all ends.
+    /// Reports the end of a link. If two machines have one id, the operators of all ends get a
+    /// notice.
     pub(crate) fn link_ended(&self, node: &str, end: &LinkEnd) {
         match end {
             LinkEnd::Copied => {
@@ -154,7 +156,7 @@ impl Shared {
         }
     }
 
-    /// A plain peer came, left, or has another name: the other members hear of it.
+    /// A plain peer came, left, or was renamed. The other members see it in this member's entry.
     pub(crate) fn plain_changed(self: &Arc<Self>) {
         let shared = Arc::clone(self);
         tokio::spawn(async move {
@@ -165,7 +167,8 @@ impl Shared {
         });
     }
 
-    /// Writes this member's own entry, also if it was deleted before: this machine was invited.
+    /// Writes this member's own entry, even if it was deleted before, since this machine was
+    /// invited.
     pub(crate) async fn begin(&self) -> Result<(), ClusterError> {
         let member = self.this.member();
         let (key, owner) =
@@ -173,9 +176,9 @@ impl Shared {
         Ok(self.driver.write(key, owner, member.text().into(), Change::Begin).await?)
     }
 
-    /// Writes this member's own entry, if it says something else.
+    /// Writes this member's own entry, if it has changed.
     pub(crate) async fn introduce(&self) -> Result<(), ClusterError> {
-        // One after the other, so that an older state is not written last.
+        // One at a time, so that an older state is not written last.
         let _turn = self.introducing.lock().await;
         self.this.set_plain(self.plain.linked());
         let member = self.this.member();

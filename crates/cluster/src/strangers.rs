@@ -1,4 +1,4 @@
-//! Bounds the attempts of those who have not proven the token.
+//! Bounds the attempts of machines that have not proven the token.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -9,7 +9,7 @@ use std::{
 use base::ClientAddress;
 use tokio::time::Instant;
 
-/// How many failures of one address are looked at, and for how long each counts.
+/// The most failures of one address within the window. An address with as many is not admitted.
 const FAILURES: usize = 60;
 const WINDOW: Duration = Duration::from_secs(60);
 /// The most addresses that are remembered.

@@ -16,7 +16,7 @@ use crate::{
 /// This member.
 pub(crate) struct ThisMember {
     pub(crate) node_id: String,
-    /// 64 random bits of this run.
+    /// 64 random bits of this start.
     pub(crate) incarnation: u64,
     pub(crate) identity: Identity,
     shown: Mutex<(String, Vec<String>)>,
@@ -43,7 +43,7 @@ impl ThisMember {
         }
     }
 
-    /// Its hello for the next dial, by which it proves the token with this tag.
+    /// Its hello for the next handshake. `token` is the tag of the token that it proves.
     pub(crate) fn hello(&self, token: Tag) -> Hello {
         let Member { node_id, name, addresses, .. } = self.member();
         let (incarnation, speaks) = (self.incarnation, (VERSION, VERSION));
@@ -51,7 +51,7 @@ impl ThisMember {
         Hello { node_id, incarnation, dial, name, addresses, speaks, token }
     }
 
-    /// Its entry.
+    /// Its entry's value.
     pub(crate) fn member(&self) -> Member {
         let (name, addresses) = self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let key = Some(self.identity.node_id());
@@ -68,7 +68,7 @@ impl ThisMember {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).0 = name;
     }
 
-    /// The key made from the cluster's token; `None` while there is no token.
+    /// The secret made from the cluster's token; `None` while there is no token.
     pub(crate) fn token(&self) -> Option<TokenKey> {
         self.token.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -3,22 +3,24 @@
 /// Heads end at multiples of this many bytes.
 const GRAIN: usize = 256;
 
-/// How finely a head is chosen: two heads that follow each other are at most this part of their distance from the end
-/// of the prompt apart, or [`GRAIN`].
+/// How finely heads are spaced. Two neighbouring heads are [`GRAIN`] bytes apart, or, if that is
+/// more, at most this part of their distance from the end of the prompt.
 const PART: usize = 8;
 
-/// How many bytes of a prompt are looked at. What follows them changes little: by then the conversation is known.
+/// How many bytes of a prompt are looked at. By then the conversation is identified, so what
+/// follows changes little.
 const MOST: usize = 1 << 20;
 
 /// The most heads of a prompt.
 const MOST_HEADS: usize = 96;
 
-/// Hashes of ever longer beginnings ("heads") of a prompt. Two prompts that share a hash share that head, and so a warm
-/// cache for it.
+/// Hashes of ever longer beginnings ("heads") of a prompt. Two prompts that share a hash share that
+/// head, so a warm cache for it serves both.
 ///
-/// Heads are close to each other near the end of the prompt, and ever farther apart towards its beginning, so that there
-/// are at most 96 of them, however long it is. A prompt that goes on with another one finds it by a head that is
-/// shorter than the other by less than a third of what was added (or 512 bytes).
+/// Heads are close to each other near the end of the prompt, and ever farther apart towards its
+/// beginning, so there are at most 96 of them, however long it is. A prompt that continues another
+/// one finds it by a head that is shorter than the other by less than a third of what was added (or
+/// 512 bytes).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Affinity {
     /// The longest first.
@@ -30,21 +32,23 @@ pub struct Affinity {
 pub struct Head {
     /// Its length in bytes.
     pub length: u32,
-    /// Whether it is worth to be remembered: no longer one ends at a rounder number, so prompts that go on
-    /// with this one are most likely to have a head of this length.
+    /// Whether it should be remembered: no longer head ends at a rounder number, so prompts that
+    /// continue this one most likely have a head of this length.
     pub is_round: bool,
-    /// The same on every machine and in every version; not meant to withstand an attacker.
+    /// The hash is the same on every machine and in every version. It does not withstand an
+    /// attacker.
     pub hash: u64,
 }
 
 impl Affinity {
-    /// Of a prompt that models read after the parts of `before`: tools and instructions. All are as they stand in the
-    /// request. O(bytes).
+    /// The heads of a prompt that models read after the parts of `before` (tools and instructions).
+    /// All parts are given as they stand in the request. O(bytes).
     pub fn of(before: &[&[u8]], prompt: &[u8]) -> Self {
         // Models read tools and instructions first: a cache for them serves every prompt that follows.
         let start = before.iter().fold(SEED, |state, part| absorb(state, part));
         let offset = before.iter().map(|part| part.len()).sum::<usize>();
-        // Its last byte closes a list or a string, which a longer prompt closes later.
+        // The prompt's last byte closes a list or a string. A longer prompt closes it later, so
+        // that byte does not count.
         let open = prompt.get(..prompt.len().saturating_sub(1).min(MOST)).unwrap_or_default();
         let mut heads = Vec::with_capacity(MOST_HEADS.min(open.len() / GRAIN + 1));
         heads.extend(ends(open.len()).map(|end| Head::unhashed(end, offset, open.len())));
@@ -61,7 +65,7 @@ impl Affinity {
         &self.heads
     }
 
-    /// Those that are worth being remembered, the longest first.
+    /// The heads that should be remembered, the longest first.
     pub fn round_heads(&self) -> impl Iterator<Item = &Head> {
         self.heads.iter().filter(|head| head.is_round)
     }

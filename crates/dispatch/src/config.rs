@@ -17,7 +17,7 @@ pub struct Config {
     pub max_queued_bytes: u64,
     /// How long a job may wait while no connected provider can serve it. Time at a provider does
     /// not count. A job that goes on to wait for a busy provider has the whole time again when that
-    /// one leaves.
+    /// provider leaves.
     pub queue_timeout: Duration,
     /// How long a job may wait for connected providers that have no free slot, in total. Time at a
     /// provider does not count. Both kinds of waiting together take no longer than this and
@@ -25,20 +25,22 @@ pub struct Config {
     pub busy_timeout: Duration,
     /// The time limit from a job's assignment to the head of its answer.
     pub request_timeout: Duration,
-    /// How long a provider that acknowledges jobs ([`Offer::acknowledges`](crate::Offer::acknowledges))
-    /// may take for that, before the job moves to another one.
+    /// How long a provider that acknowledges jobs
+    /// ([`Offer::acknowledges`](crate::Offer::acknowledges)) may take to acknowledge one, before
+    /// the job moves to another provider.
     pub acknowledge_timeout: Duration,
     /// How long an answer that has begun may make no progress.
     pub idle_timeout: Duration,
-    /// How long a provider may take to end an answer that is complete for its consumer. Then it is told
-    /// to stop, and its slot is free.
+    /// How long a provider may take to end an answer that is complete for its consumer. Then the
+    /// job is cancelled at the provider, and its slot is free.
     pub end_timeout: Duration,
-    /// How often a job may be requeued for one model: it gets at most one try more than this. The
-    /// count starts again with each fallback.
+    /// How often a job may be requeued for one model: so it is tried at most once more than this.
+    /// The count starts again with each fallback.
     pub max_requeue_count: u32,
-    /// How long a job whose answer broke off may wait for a provider that goes on with it, each time.
+    /// How long a job whose answer broke off may wait for a provider that resumes it; counted anew
+    /// for each break.
     pub resume_timeout: Duration,
-    /// How often an answer may break off and be gone on with.
+    /// How often an answer may break off and be resumed.
     pub max_resumes: u32,
     /// The number of consecutive faults that send a provider to rest; 0 for never.
     pub faults_to_rest: u32,

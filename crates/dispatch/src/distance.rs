@@ -9,11 +9,11 @@ pub enum Distance {
     /// Connected to this server directly: a worker, a node, a participant.
     #[default]
     Here,
-    /// Connected to another server of the fleet: in the same house, one step away.
+    /// Connected to another server of the fleet, one step away.
     Fellow,
     /// Another machine of the mesh, on the same network.
     Near,
-    /// Another machine of the mesh, through a relay.
+    /// Another machine of the mesh, through a mesh relay.
     Far,
     /// A provider of others, which costs money and reads the prompts: the last resort.
     Cloud,
@@ -31,7 +31,7 @@ impl Distance {
         }
     }
 
-    /// Whether it is connected to a server of the fleet: its users take the fleet for one server.
+    /// Whether it is connected to a server of the fleet. To users the fleet is one server.
     pub(crate) fn is_in_house(self) -> bool {
         matches!(self, Self::Here | Self::Fellow)
     }
@@ -45,10 +45,10 @@ pub enum Route {
     /// To the nearest free provider; a farther one only when no nearer one is free.
     #[default]
     PreferLocal,
-    /// To the best provider of one's own, wherever it is.
+    /// To the best of the own providers (all but clouds), wherever it is.
     Mesh,
-    /// Only to providers that are [`Distance::Cloud`]. No consumer asks for this: it is the route of a
-    /// job for which no provider of one's own is left.
+    /// Only to providers that are [`Distance::Cloud`]. No consumer asks for this. It is the route
+    /// of a job for which no own provider is left.
     Cloud,
 }
 

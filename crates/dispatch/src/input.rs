@@ -9,8 +9,8 @@ use crate::{
     distance::{Distance, Route},
 };
 
-/// One event. Inputs about jobs or providers that are no longer known are ignored: messages of the
-/// two ends of a link may cross.
+/// One event. Inputs about jobs or providers that are no longer known are ignored, since messages
+/// of the two ends of a link may cross.
 #[expect(missing_docs, reason = "ids and reasons are what their types say")]
 #[derive(Debug, Clone)]
 pub enum Input {
@@ -30,7 +30,7 @@ pub enum Input {
         /// All of them; any other model counts as being in memory.
         models: Vec<Unloaded>,
     },
-    /// A provider says with which of its models it can go on with an answer that another one began.
+    /// A provider reports with which of its models it can resume an answer that another one began.
     Continues {
         provider: ProviderId,
         /// All of them.
@@ -51,13 +51,14 @@ pub enum Input {
     /// A provider changed the number of jobs that it takes at once. Its present jobs continue.
     Capacity {
         provider: ProviderId,
-        /// How many jobs it takes at once; 0 counts as 1, except of a borrowed one ([`Offer::borrowed`]),
-        /// which counts as busy then.
+        /// How many jobs it takes at once; 0 counts as 1, except for a borrowed provider
+        /// ([`Offer::borrowed`]), which then counts as busy.
         max_concurrent: u32,
     },
-    /// The number of a provider's slots that are lent to fellows: own jobs have the rest, and lent jobs
-    /// ([`JobSpec::lent`]) have these. More slots than before are lent only as far as they are free
-    /// ([`Dispatcher::lendable`](crate::Dispatcher::lendable)). The number may be smaller than that of the lent jobs that run.
+    /// How many of a provider's slots are lent to fellows. Lent jobs ([`JobSpec::lent`]) use these,
+    /// own jobs the rest. The number is raised only as far as slots are free
+    /// ([`Dispatcher::lendable`](crate::Dispatcher::lendable)). It may be lower than the number of
+    /// lent jobs that run.
     Lend {
         provider: ProviderId,
         /// How many in all.
@@ -89,14 +90,15 @@ pub enum Input {
     Leave { provider: ProviderId, why: LeaveReason },
     /// A consumer submits a job.
     Submit(JobSpec),
-    /// A provider has a job ([`Offer::acknowledges`]). It may take its time for the answer.
+    /// A provider confirms that it has a job ([`Offer::acknowledges`]). It may take its time for
+    /// the answer.
     Acknowledged { job: JobId, provider: ProviderId },
-    /// The head of a job's answer has arrived. From now on the job moves to another provider only if its
-    /// answer breaks off, and may be gone on with. The driver sends this only for a head from the provider
-    /// that the job was last assigned to.
+    /// The head of a job's answer has arrived. From now on the job moves to another provider only
+    /// if its answer breaks off and may be resumed. The driver sends this only for a head from the
+    /// provider that the job was last assigned to.
     Begun {
         job: JobId,
-        /// How another provider could go on with the answer; `None` if none may.
+        /// How another provider could resume the answer; `None` if none may.
         resumable: Option<Resumable>,
     },
     /// The answer to [`Output::AskProgress`](crate::Output::AskProgress).
@@ -107,9 +109,9 @@ pub enum Input {
         /// The side that has blocked it since.
         waiting: BlockedOn,
     },
-    /// The consumer has the whole answer of a job, though its provider has not ended it. From now on the
-    /// job counts as answered, however it ends. If that takes longer than
-    /// [`Config::end_timeout`](crate::Config::end_timeout), the provider is told to stop.
+    /// The consumer has the whole answer of a job, though its provider has not ended it. From now
+    /// on the job counts as answered, however it ends. If that takes longer than
+    /// [`Config::end_timeout`](crate::Config::end_timeout), the job is cancelled at the provider.
     Complete { job: JobId },
     /// A provider has finished with a job.
     Finished {
@@ -132,18 +134,18 @@ pub enum Input {
     SignedOut { page_session: PageSessionId },
     /// A scope was closed: all its jobs end.
     Closed { scope: Scope },
-    /// The server stops: queued jobs end, new ones are refused, assigned jobs may finish.
+    /// The server stops: queued jobs end, new ones are refused, jobs at providers may finish.
     Shutdown,
     /// The time for finishing is over: every job ends now.
     Abort,
 }
 
-/// How another provider could go on with an answer that has begun.
+/// How another provider could resume an answer that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resumable {
-    /// The shape in which it began: providers that serve it are preferred.
+    /// The shape in which the answer began: providers that serve it are preferred.
     pub endpoint: Endpoint,
-    /// The shapes in which a provider can be asked to go on.
+    /// The shapes in which a provider can be asked to resume it.
     pub serve_as: Endpoints,
 }
 
@@ -156,7 +158,7 @@ pub struct Offer {
     pub models: Vec<ModelName>,
     /// Those of them that it does not have in memory.
     pub unloaded: Vec<Unloaded>,
-    /// How many jobs it takes at once; 0 counts as 1, except of a borrowed one.
+    /// How many jobs it takes at once; 0 counts as 1, except for a borrowed provider.
     pub max_concurrent: u32,
     /// The load that it reports, in jobs.
     pub load: u32,
@@ -169,13 +171,13 @@ pub struct Offer {
     /// Whether it may continue a cancelled job. The slot of such a job stays taken until
     /// [`Input::Ceased`], or for [`Config::request_timeout`](crate::Config::request_timeout).
     pub lingers: bool,
-    /// Whether it acknowledges each job that it does not answer soon, with
-    /// [`Input::Acknowledged`]. A job that it neither begins nor acknowledges in time moves on; it
-    /// gets no more jobs until it gives a sign of life.
+    /// Whether it acknowledges each job that it does not answer soon, with [`Input::Acknowledged`].
+    /// A job that it neither begins nor acknowledges in time moves on, and the provider gets no
+    /// more jobs until it gives a sign of life.
     pub acknowledges: bool,
-    /// Whether it is a fellow's, which lends slots of it to this server: it takes as many jobs at once as
-    /// slots are lent, and is busy while none is. [`Dispatcher::wants`](crate::Dispatcher::wants) says how
-    /// many are wanted.
+    /// Whether it belongs to a fellow, which lends some of its slots to this server. It takes as
+    /// many jobs at once as slots are lent, and is busy while none is.
+    /// [`Dispatcher::wants`](crate::Dispatcher::wants) says how many slots are wanted.
     pub borrowed: bool,
 }
 
@@ -209,8 +211,8 @@ pub struct JobSpec {
     /// [`RequeueExhausted`](crate::Ending::RequeueExhausted),
     /// [`ProviderFailed`](crate::Ending::ProviderFailed)). It never moves back.
     ///
-    /// - When it is submitted, it skips models that are not served now, to the first that is. If
-    ///   none is, it waits for the first that is worth waiting for.
+    /// - When it is submitted, it skips models that are not served now, to the first that is. If no
+    ///   model is served, it waits for the first that is worth waiting for.
     /// - While it waits, its present model may lose every provider that could serve it: the last
     ///   one leaves, drains, serves less or is avoided; or none has joined yet. Then it moves to
     ///   the next served model, at once or when a provider joins. It keeps its age and its wait so
@@ -219,17 +221,17 @@ pub struct JobSpec {
     ///   would otherwise end, it ends as it would have ended without fallbacks.
     /// - Each model has its own requeues, and starts without avoided providers. The time in queues
     ///   is the job's, over all its models: once it is used up, the job moves to a fallback only if
-    ///   a provider is free for it at once. While the providers of its model are busy, it does the
-    ///   same each time that the queue time-out has passed.
+    ///   a provider is free for it at once. While the providers of its model are busy, it looks for
+    ///   such a fallback each time that the queue time-out has passed.
     /// - The fallbacks of a pinned job are for the same provider.
     pub fallbacks: Vec<ModelName>,
     /// The shape of the request.
     pub endpoint: Endpoint,
     /// The shapes that it can be served in, including its own where a provider could serve that.
     pub serve_as: Endpoints,
-    /// The key that it counts for: queues are fair between keys.
+    /// The key that it counts towards: queues are fair between keys.
     pub key: KeyId,
-    /// The page session that it came by, if it came from the web page.
+    /// The page session through which it came, if it came from the web page.
     pub page_session: Option<PageSessionId>,
     /// Its size on the wire, in bytes.
     pub size: u64,
@@ -237,17 +239,18 @@ pub struct JobSpec {
     pub affinity: Affinity,
     /// The only provider that may serve it, if the consumer named one.
     pub pinned: Option<ProviderId>,
-    /// Whether it is a job of a fellow, pinned to a provider of which slots are lent. It takes one of these
-    /// at once, or ends with [`NotLent`](crate::Ending::NotLent): it never waits, and has no fallbacks and
-    /// no clouds. The queue's bounds, the turns of keys and its route are not for it.
+    /// Whether it is a fellow's job. Such a job is pinned to a provider of which slots are lent. It
+    /// takes a lent slot at once, or ends with [`NotLent`](crate::Ending::NotLent): it never waits,
+    /// and has no fallbacks and no clouds. The queue's bounds, the turns of keys and its route do
+    /// not apply to it.
     pub lent: bool,
     /// How far it may go. A provider beyond its route does not count: a model that only such
     /// providers have is not served.
     pub route: Route,
-    /// Whether it may go to a cloud when no provider of one's own can answer. Its models, the same
-    /// again in their order, are then its last fallbacks, each for clouds only
-    /// ([`Distance::Cloud`]). A busy provider of one's own is waited for: a full queue, an overload
-    /// and a long wait lead to no cloud. A job that stays here ([`Route::LocalOnly`]) goes to none.
+    /// Whether it may go to a cloud when no own provider can answer. Then its models, once more in
+    /// the same order, are its last fallbacks, each for clouds only ([`Distance::Cloud`]). A job
+    /// waits for own providers that are busy: a full queue, an overload or a long wait does not
+    /// lead to a cloud. A job that stays here ([`Route::LocalOnly`]) never goes to a cloud.
     pub clouds: bool,
     /// Whether one of its models has been served before, so that waiting is worthwhile when none of
     /// them is served now.
@@ -273,21 +276,21 @@ pub enum Verdict {
     Overloaded,
     /// It did not take the job, without fault (it is draining, or cannot carry this body).
     Declined,
-    /// It does not serve the requested endpoint: no fault. The driver has reported its endpoints
-    /// before with [`Input::Endpoints`]. The same provider may get the job again in another shape.
-    /// If its known endpoints did not shrink, this counts as [`Verdict::Declined`].
+    /// It does not serve the requested endpoint: no fault. The driver has already reported its
+    /// endpoints with [`Input::Endpoints`]. The same provider may get the job again in another
+    /// shape. If its known endpoints did not shrink, this counts as [`Verdict::Declined`].
     Unserved,
     /// Its backend cannot be reached, so nothing of the job was done: no fault. The job goes to
     /// another provider, or waits. The backend is tried again after half a second, then less and
-    /// less often; until it answers, it counts as no provider.
+    /// less often. Until it answers, the provider does not count.
     Unreachable,
     /// Its backend loads a model and takes no requests yet: no fault. As for
-    /// [`Verdict::Unreachable`], but the backend counts as a busy one.
+    /// [`Verdict::Unreachable`], but the provider counts as busy.
     Loading,
 }
 
 impl Verdict {
-    /// Whether the provider's backend has taken the job, well or badly.
+    /// Whether it shows that the provider's backend took the job, however that went.
     pub(crate) fn shows_the_backend(self) -> bool {
         match self {
             Self::Answered | Self::AnsweredWithFault | Self::Failed => true,

@@ -11,8 +11,8 @@ use crate::{
     provider::Provider,
 };
 
-/// How often a job may be requeued while it looks for a provider that goes on with its answer. Its time in queues ends
-/// almost every such job before that.
+/// How often a job may be requeued while it looks for a provider that resumes its answer. Its time
+/// in queues ends almost every such job before that.
 const MAX_REQUEUES_OF_REST: u32 = 100;
 
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub(crate) struct Job {
     pub(crate) accepted_at: Instant,
     /// Its time in queues, without the present wait.
     pub(crate) waits: Waits,
-    /// Whether its fallbacks were looked at because its present model's providers were busy.
+    /// Whether its fallbacks were looked at while the providers of its present model were busy.
     pub(crate) looked: bool,
     /// The number of its assignments.
     pub(crate) assigned: u32,
@@ -35,16 +35,17 @@ pub(crate) struct Job {
     pub(crate) unready: u32,
     /// Its targets after the first: the fallbacks, then the clouds of all its models.
     later: Vec<Target>,
-    /// The number of these that it has used or skipped.
+    /// How many of these targets it has used or skipped.
     fallen_back: usize,
     /// The providers that failed or declined it with its present model. At most one more than the
     /// requeues that it may have.
     pub(crate) avoided: Vec<ProviderId>,
-    /// Whether its answer may be gone on with by another provider, once that has begun.
+    /// How another provider may resume its answer, once that has begun; `None` if none may.
     pub(crate) resumable: Option<Resumable>,
-    /// Whether the provider that began it could go on with another's answer: then one that comes may do so, too.
+    /// Whether the provider that began the answer could resume others' answers. Then it is worth
+    /// waiting for one that joins.
     pub(crate) awaits: bool,
-    /// How its answer has broken off, if it has and nobody has gone on yet.
+    /// How its answer has broken off, if no provider has resumed it yet.
     pub(crate) broken_off: Option<Break>,
     /// How often its answer has broken off.
     pub(crate) resumes: u32,
@@ -72,7 +73,7 @@ pub(crate) struct Target {
 /// How long a job has waited in queues.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Waits {
-    /// Without a provider, since it last waited with one.
+    /// Without a provider, since it last waited with a provider.
     absent: Duration,
     /// For providers without a free slot.
     busy: Duration,
@@ -80,14 +81,14 @@ pub(crate) struct Waits {
     total: Duration,
 }
 
-/// The demand of a job on its provider, at one of its targets.
+/// What a job demands of its provider, for one of its targets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Demand<'a> {
     pub(crate) job: &'a Job,
     pub(crate) model: &'a ModelName,
     pub(crate) route: Route,
     avoided: &'a [ProviderId],
-    /// A provider that it would leave, and so avoid as well.
+    /// A provider that it would leave, and so would avoid as well.
     left: Option<ProviderId>,
 }
 
@@ -162,7 +163,7 @@ impl Job {
         Demand { job: self, model, route, avoided: &self.avoided, left: None }
     }
 
-    /// Its demand once it has gone on to this target, for which it avoids nobody yet.
+    /// Its demand once it has gone on to this target, for which it avoids no provider yet.
     pub(crate) fn demand_for<'a>(&'a self, target: &'a Target) -> Demand<'a> {
         Demand { job: self, model: &target.model, route: target.route, avoided: &[], left: None }
     }
@@ -172,7 +173,7 @@ impl Job {
         Target { model: self.spec.model.clone(), route: self.spec.route }
     }
 
-    /// Moves to its next target, which has no avoided providers yet. Returns whether there is one.
+    /// Moves to its next target, for which it avoids no provider yet. Returns whether there is one.
     pub(crate) fn next_target(&mut self) -> bool {
         let Some(Target { model, route }) = self.targets_left().first().cloned() else {
             return false;
@@ -194,15 +195,16 @@ impl Job {
         self.later.get(self.fallen_back..).unwrap_or_default()
     }
 
-    /// The number of those that it may go on to although providers of its present one are only busy: a
-    /// cloud does not take what one's own machines will do.
+    /// How many of those targets it may go on to although the providers of its present target are
+    /// only busy. A job does not go on to a cloud while own providers will serve it.
     pub(crate) fn targets_while_busy(&self) -> usize {
         let is_cloud = |route| route == Route::Cloud;
         let here = is_cloud(self.spec.route);
         self.targets_left().iter().take_while(|target| is_cloud(target.route) == here).count()
     }
 
-    /// Adds its present wait to its waits: from now on it waits in this way.
+    /// Adds its present wait to its waits. From now on it waits with a provider (`served`) or
+    /// without one.
     pub(crate) fn waits_on(&mut self, now: Instant, served: bool) {
         if let JobState::Queued { since, served: before } = self.state {
             self.waits.add(now.saturating_duration_since(since), before);
@@ -229,7 +231,8 @@ impl Job {
         }
     }
 
-    /// Lets only providers have it that can go on with its answer, for its present model, until one has.
+    /// From now on, and until one resumes the answer, only providers that can resume it for its
+    /// present model fit the job.
     pub(crate) fn break_off(&mut self, resumable: Resumable, how: Break) {
         (self.spec.endpoint, self.spec.serve_as) = (resumable.endpoint, resumable.serve_as);
         self.broken_off = Some(how);
@@ -242,7 +245,8 @@ impl Job {
 
     /// Whether it may be requeued once more.
     pub(crate) fn may_be_requeued(&self, config: &Config) -> bool {
-        // The machines that could go on often fail together, and are back before its time is over.
+        // The machines that could resume it often fail together, and are back before the job's time
+        // is over.
         let most = self.broken_off.map_or(config.max_requeue_count, |_| MAX_REQUEUES_OF_REST);
         self.requeued < most
     }
@@ -261,7 +265,7 @@ impl Job {
 }
 
 impl Demand<'_> {
-    /// The same, if the job left this provider.
+    /// The demand if the job left this provider.
     pub(crate) fn after(self, provider: ProviderId) -> Self {
         Self { left: Some(provider), ..self }
     }

@@ -38,12 +38,12 @@ pub enum Output {
         /// Its ending.
         ending: Ending,
     },
-    /// The answer of a job has broken off, and the job waits for another provider to go on with it. Where that
-    /// cannot be, tell the consumer of this ending, and report the consumer as gone
-    /// ([`Input::ClientGone`](crate::Input::ClientGone)).
+    /// The answer of a job has broken off, and the job waits for another provider to resume it. If
+    /// resuming proves impossible, tell the consumer of this ending, and report the consumer as
+    /// gone ([`Input::ClientGone`](crate::Input::ClientGone)).
     BrokenOff {
         job: JobId,
-        /// How the job ends if nobody goes on.
+        /// How the job ends if no provider resumes it.
         ending: Ending,
     },
     /// Report when bytes of the job's answer last moved, with
@@ -102,12 +102,13 @@ pub enum Ending {
     Untranslatable,
     /// Its key was revoked.
     Revoked,
-    /// The page session that it came by has ended.
+    /// The page session through which it came has ended.
     SignedOut,
     /// Its scope was closed.
     Closed,
-    /// No lent slot is free for it, or its provider gave it back without having begun: a fellow's job
-    /// ([`JobSpec::lent`](crate::JobSpec::lent)), which goes back to its home. No other job ends in this way.
+    /// It is a fellow's job ([`JobSpec::lent`](crate::JobSpec::lent)), and no lent slot is free for
+    /// it, or the provider gave it back without having begun. It goes back to its home. Only
+    /// fellows' jobs end in this way.
     NotLent,
     /// The server is stopping.
     ShuttingDown,

@@ -20,15 +20,15 @@ const SETTLES: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Provider {
     pub(crate) scope: Scope,
-    /// Shared with those who look at it: a crowd may have many.
+    /// Shared with views, since a crowd of providers may have many.
     pub(crate) models: Arc<BTreeSet<ModelName>>,
-    /// Those that it does not have in memory.
+    /// The models that it does not have in memory.
     pub(crate) unloaded: UnloadedModels,
-    /// Those with which it goes on with answers that others began.
+    /// The models with which it can resume answers that others began.
     pub(crate) continuing: BTreeSet<ModelName>,
-    /// At least 1, except of a borrowed one.
+    /// At least 1, except for a borrowed provider.
     pub(crate) max_concurrent: u32,
-    /// Whether it is a fellow's.
+    /// Whether it belongs to a fellow.
     pub(crate) borrowed: bool,
     /// How many of its slots are lent, and how many of its jobs are lent ones.
     pub(crate) lent: u32,
@@ -53,7 +53,8 @@ pub(crate) struct Provider {
     pub(crate) acknowledges: bool,
     /// Whether it has given no sign of life since it missed an acknowledgement.
     pub(crate) asleep: bool,
-    /// When its waiting jobs are to be looked at because one need not wait for another provider any more.
+    /// When its waiting jobs are to be looked at, because one of them no longer waits for another
+    /// provider then.
     pub(crate) look_at: Option<Instant>,
     /// The number of the last assignment to it.
     pub(crate) last_given: u64,
@@ -63,10 +64,10 @@ pub(crate) struct Provider {
     settling: Option<(u32, Instant)>,
 }
 
-/// The notes beside a provider, by which others are passed over without a look.
+/// Notes about a provider, by which others can skip it without looking at it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// Whether it may be given a job now, rested or not.
+    /// Whether it may be given a job now, whatever its health.
     pub(crate) open: bool,
     /// Whether it rests or is on trial.
     pub(crate) limited: bool,
@@ -137,7 +138,7 @@ impl Provider {
         self.reported.max(self.in_flight()).saturating_add(self.lingering())
     }
 
-    /// The slots that own jobs cannot have: its load, and the lent slots that no job is on.
+    /// The slots that own jobs cannot have: its load, and the lent slots that are free.
     pub(crate) fn occupied(&self) -> u32 {
         self.load().saturating_add(self.lent.saturating_sub(self.lent_jobs))
     }
@@ -152,7 +153,7 @@ impl Provider {
         self.is_awake() && self.lent_jobs < self.lent && self.load() < self.max_concurrent
     }
 
-    /// How many of its slots may be lent, beside those that are.
+    /// How many more of its slots may be lent.
     pub(crate) fn lendable(&self) -> u32 {
         let open = self.is_awake() && !self.is_out() && self.health.is_healthy() && !self.borrowed;
         if open { self.max_concurrent.saturating_sub(self.occupied()) } else { 0 }
@@ -171,7 +172,7 @@ impl Provider {
         self.throttle > 0 && !self.asleep && self.readiness.may_try()
     }
 
-    /// Whether it gets no jobs, or none but to see whether its backend is back.
+    /// Whether it gets no jobs, or only such as show whether its backend is back.
     pub(crate) fn is_out(&self) -> bool {
         self.is_draining() || self.readiness.is_away()
     }
@@ -194,7 +195,7 @@ impl Provider {
         self.models.iter().filter(move |model| !all || model.is_wildcard())
     }
 
-    /// The waiting jobs that it might take.
+    /// What separates the jobs that it might take from others.
     pub(crate) fn reach(&self) -> Reach {
         Reach { endpoints: self.endpoints, distance: self.distance }
     }
@@ -211,7 +212,7 @@ impl Provider {
         self.unloaded.given(now, &job.spec.model, id)
     }
 
-    /// Takes a job away. Returns whether a model counted as being loaded for it, and does no longer.
+    /// Takes a job away. Returns whether a model counted as being loaded for it and no longer does.
     pub(crate) fn release(&mut self, job: &Job) -> bool {
         let id = job.id();
         if !self.jobs.remove(&id) {
@@ -223,7 +224,7 @@ impl Provider {
         self.unloaded.released(&job.spec.model, id)
     }
 
-    /// Records that one of its jobs was cancelled. Returns whether it may continue it.
+    /// Records that one of its jobs was cancelled. Returns whether it may continue that job.
     pub(crate) fn canceled(&mut self, now: Instant, job: JobId) -> bool {
         let count = self.settling_at(now).saturating_add(1).min(self.max_concurrent);
         self.settling = now.checked_add(SETTLES).map(|until| (count, until));
@@ -254,7 +255,7 @@ impl Provider {
 
     /// Its rate in jobs a second, once it has answered one.
     pub(crate) fn rate(&self) -> Option<f64> {
-        // Answers that took no time at all must not make a rate without end.
+        // Answers that took no time must not make an infinite rate.
         let seconds = self.service?.max(0.001);
         Some(f64::from(self.max_concurrent) / seconds)
     }
@@ -274,9 +275,10 @@ impl Provider {
     }
 }
 
-/// A provider of this server's own takes at least one job.
+/// An own provider takes at least one job.
 fn capacity(max_concurrent: u32, borrowed: bool) -> u32 {
-    // A fellow may lend no slot for a while; one of our own that took nothing would hold its jobs for ever.
+    // A fellow may lend no slot for a while. An own provider that took nothing would hold its
+    // waiting jobs for ever.
     if borrowed { max_concurrent } else { max_concurrent.max(1) }
 }
 

@@ -14,13 +14,14 @@ use crate::{
     provider::{Provider, Standing, distinct},
 };
 
-/// A provider's place in memory, as long as it is connected.
+/// The index of a provider in `slots`, as long as it is connected.
 type Slot = u32;
 
 /// The connected providers. The driver's links bound their number.
 ///
-/// Where many serve a model, each job looks at them all. So they lie side by side, the list of a model names
-/// their slots, and one bit says which of them are open: those that are full cost next to nothing.
+/// Where many serve a model, each job looks at them all. So providers lie side by side in memory,
+/// the list of a model names their slots, and one bit for each slot says whether its provider is
+/// open. Full providers cost next to nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Providers {
     slots: Vec<Option<Provider>>,
@@ -29,7 +30,7 @@ pub(crate) struct Providers {
     /// The providers of each model, in the order of their ids; those that offer `*` are only listed
     /// under `*`.
     serving: BTreeMap<Scope, BTreeMap<ModelName, Vec<(ProviderId, Slot)>>>,
-    /// Those that may be given a job now, as bits by slot.
+    /// The providers that may be given a job now, as bits by slot.
     open: Vec<u64>,
     /// Providers at rest or on trial.
     limited: BTreeSet<ProviderId>,
@@ -48,7 +49,7 @@ impl Providers {
         }
         let slot = self.unused.pop().unwrap_or_else(|| {
             self.slots.push(None);
-            // As many links as there are ports do not fill this.
+            // There are fewer links than ports, so this number fits.
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
         self.slots[slot as usize] = Some(provider);
@@ -59,7 +60,7 @@ impl Providers {
 
     pub(crate) fn remove(&mut self, id: ProviderId) -> Option<Provider> {
         let slot = *self.by_id.get(&id)?;
-        // Before it goes: its own models say where it is listed.
+        // Before the provider is removed, since its own models say where it is listed.
         self.unlist(id, slot);
         self.by_id.remove(&id);
         self.borrowed.remove(&id);
@@ -67,13 +68,13 @@ impl Providers {
         let provider = self.slots[slot as usize].take();
         self.unused.push(slot);
         if self.by_id.is_empty() {
-            // The memory of a crowd goes with its last.
+            // Frees the memory that a crowd of providers used.
             *self = Self::default();
         }
         provider
     }
 
-    /// Changes a connected provider, and notes what that makes of it. Returns what `change` does.
+    /// Changes a connected provider, and updates the notes about it. Returns what `change` returns.
     pub(crate) fn change<T>(
         &mut self,
         id: ProviderId,
@@ -84,7 +85,7 @@ impl Providers {
         let before = provider.standing();
         let result = change(provider);
         let after = provider.standing();
-        // Most changes leave the notes as they are, and each note is a look-up in two sets.
+        // Most changes leave the notes as they are, and each update is a look-up in two sets.
         if before != after {
             self.note(id, slot, after);
         }
@@ -93,7 +94,7 @@ impl Providers {
 
     pub(crate) fn set_models(&mut self, id: ProviderId, models: Vec<ModelName>) {
         let Some(&slot) = self.by_id.get(&id) else { return };
-        // Taken out by the old models, put back by the new ones.
+        // The provider is unlisted by its old models and listed by the new ones.
         self.unlist(id, slot);
         if let Some(provider) = &mut self.slots[slot as usize] {
             provider.models = distinct(models);
@@ -101,7 +102,7 @@ impl Providers {
         self.list(id, slot);
     }
 
-    /// Returns whether the provider is connected.
+    /// Records which models the provider does not have in memory. Returns whether it is connected.
     pub(crate) fn set_unloaded(
         &mut self,
         now: Instant,
@@ -179,14 +180,15 @@ impl Providers {
         self.fitting(demand).filter(|(_, provider)| !provider.is_out())
     }
 
-    /// This provider, if it is one of those.
+    /// This provider, if it is one of the able ones.
     pub(crate) fn able_one(&self, demand: Demand<'_>, id: ProviderId) -> Option<&Provider> {
         let of_job = |it: &&Provider| it.scope == demand.job.spec.scope && it.serves(demand.model);
         let able = |it: &&Provider| !it.is_draining() && demand.fits(id, it) && !it.is_out();
         self.get(id).filter(of_job).filter(able)
     }
 
-    /// The same, and those whose backend is away, which may get it to see whether that is back.
+    /// All able providers, and those whose backend is away: they may get the job to see whether the
+    /// backend is back.
     fn fitting<'a>(
         &'a self,
         demand: Demand<'a>,
@@ -195,7 +197,7 @@ impl Providers {
             .filter(move |(id, provider)| !provider.is_draining() && demand.fits(*id, provider))
     }
 
-    /// Those that have a free slot for it now, rested or not.
+    /// The providers that have a free slot for the job now, whatever their health.
     pub(crate) fn open_to<'a>(
         &'a self,
         demand: Demand<'a>,
@@ -211,9 +213,9 @@ impl Providers {
         !self.able(demand).any(|(_, provider)| provider.health.is_healthy())
     }
 
-    /// Whether, for each shape that this provider serves, a healthy provider serves the model in
-    /// it, and takes jobs at least as large and from at least as far. O(providers of the model) at most; the
-    /// first that serves them all is enough.
+    /// Whether healthy providers together cover this one: for each shape that it serves, one of
+    /// them serves the model in it, takes jobs at least as large, and takes them from at least as
+    /// far. O(providers of the model) at most; it ends once all shapes are covered.
     pub(crate) fn covered(&self, limited: &Provider, model: &ModelName) -> bool {
         let others = self.of(&limited.scope, model).map(|(_, provider)| provider);
         let mut healthy = others.filter(|other| {
@@ -264,7 +266,7 @@ impl Providers {
         put(&mut self.unloaded, id, standing.unloaded);
     }
 
-    /// Those that are listed for the model, by name or by `*`.
+    /// The providers that are listed for the model, by name or by `*`.
     fn listed(
         &self,
         scope: &Scope,
@@ -272,7 +274,7 @@ impl Providers {
     ) -> impl Iterator<Item = &(ProviderId, Slot)> {
         let of_scope = self.serving.get(scope);
         let named = of_scope.and_then(|models| models.get(model));
-        // A job for `*` itself has found them by that name: they count once.
+        // A job for `*` itself has found them by name already. They must count once.
         let any = of_scope.filter(|_| !model.is_wildcard()).and_then(|models| models.get("*"));
         named.into_iter().chain(any).flatten()
     }

@@ -11,17 +11,17 @@ const LAST: Duration = Duration::from_secs(5);
 /// Why a provider's backend takes no requests now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unready {
-    /// Nobody listens there, as during a restart.
+    /// The backend accepts no connections, as during a restart.
     Away,
-    /// It loads its model.
+    /// The backend loads its model.
     Loading,
 }
 
 /// The state of a provider's backend, as the ends of jobs show it.
 ///
-/// After a refusal the provider gets no jobs for a while, then as many as it takes, until one of
-/// them shows that the backend is back. A backend that is away counts as no provider meanwhile, one
-/// that loads as a busy one.
+/// After a refusal the provider gets no jobs for a while. Then it gets as many as it takes, until
+/// one of them shows that the backend is back. Meanwhile a provider whose backend is away does not
+/// count, and one whose backend loads counts as busy.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
     state: State,
@@ -50,8 +50,8 @@ impl Readiness {
         matches!(self.state, State::Waiting(Unready::Away) | State::Trying(Unready::Away))
     }
 
-    /// Records a refusal. Returns the time until the next try, unless one is awaited already: jobs
-    /// that were given together are refused together.
+    /// Records a refusal. Returns the time until the next try, or `None` if a try is awaited
+    /// already, since jobs that were given together are refused together.
     pub(crate) fn refused(&mut self, why: Unready) -> Option<Duration> {
         if !self.may_try() {
             return None;
@@ -63,7 +63,8 @@ impl Readiness {
 
     /// Records that it is time to try again.
     pub(crate) fn try_again(&mut self) {
-        // It stays unready: if the try ended the absence, each try would begin every wait again.
+        // The backend stays unready until an answer. If each try counted as the end of the absence,
+        // jobs' waits would begin anew each time.
         if let State::Waiting(why) = self.state {
             self.state = State::Trying(why);
         }

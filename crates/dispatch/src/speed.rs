@@ -36,7 +36,7 @@ impl Speed {
 }
 
 fn speed_of(tokens: u64, time: Duration) -> u32 {
-    // At least one: an answer may take less than a millisecond.
+    // At least 1 ms: an answer may take less.
     let millis = time.as_secs().saturating_mul(1_000).saturating_add(time.subsec_millis().into());
     u32::try_from(tokens.saturating_mul(1_000_000) / millis.max(1)).unwrap_or(u32::MAX)
 }

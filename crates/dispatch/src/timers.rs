@@ -7,17 +7,18 @@ use std::{
 
 use base::{JobId, ProviderId};
 
-/// The owner of a deadline. Each has at most one. Deadlines of the same moment run in this order:
-/// slots become free before jobs run out of time.
+/// The owner of a deadline; each has at most one. Deadlines of the same moment run in this order,
+/// so that slots become free before jobs run out of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// The next try of a provider's backend.
     Backend(ProviderId),
     /// The time limit of a cancelled job at a provider that lingers.
     Linger(ProviderId, JobId),
-    /// The time at which a waiting job may have the provider load its model.
+    /// The time at which a waiting job no longer waits for another provider: it may have this one
+    /// load its model or compute its prompt.
     Load(ProviderId),
-    /// The job's queue, acknowledgement, request or idle time-out, by its state.
+    /// The job's queue, busy, acknowledgement, request, idle or end time-out, by its state.
     Job(JobId),
     /// The end of the provider's grace while it drains.
     Grace(ProviderId),
@@ -63,7 +64,7 @@ impl Timers {
     /// Takes out the earliest timer that is due.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Timer> {
         let (_, timer, _) = *self.due.first().filter(|(at, ..)| *at <= now)?;
-        // Before it is handled, since that may arm it again.
+        // Disarmed before it is handled, since its handler may arm it again.
         self.disarm(timer);
         Some(timer)
     }

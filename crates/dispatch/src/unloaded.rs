@@ -9,11 +9,11 @@ use base::{JobId, ModelName};
 
 use crate::{input::Unloaded, route::Start};
 
-/// How long loading a model counts as taking while nobody knows it.
+/// How long loading a model is assumed to take while that is not known.
 const GUESS: Duration = Duration::from_secs(10);
 
-/// A provider's models without those that it has in memory, or of which it says nothing: almost
-/// always none.
+/// A provider's models without those that it has in memory or does not mention. For most providers
+/// this is empty.
 #[derive(Debug, Default)]
 pub(crate) struct UnloadedModels(BTreeMap<ModelName, Loading>);
 
@@ -21,9 +21,9 @@ pub(crate) struct UnloadedModels(BTreeMap<ModelName, Loading>);
 struct Loading {
     /// Since when it is being loaded; `None` while it is not.
     since: Option<Instant>,
-    /// How long loading takes, where it is known.
+    /// How long loading takes, if that is known.
     takes: Option<Duration>,
-    /// The job for which it counts as being loaded, though the provider has not said so.
+    /// The job for which it counts as being loaded although the provider has not said so.
     assumed_for: Option<JobId>,
 }
 
@@ -38,14 +38,14 @@ impl UnloadedModels {
         self.0.is_empty()
     }
 
-    /// Records all models that are not in memory now. A model that a job was given for stays one
-    /// that is being loaded: the provider may not have come to it yet.
+    /// Records all models that are not in memory now. A model that a job was given for still counts
+    /// as being loaded: the provider may not have begun yet.
     pub(crate) fn report(&mut self, now: Instant, reported: Vec<Unloaded>) {
         let mut before = std::mem::take(&mut self.0);
         for Unloaded { model, is_loading, takes } in reported {
             let old = before.remove(&model);
             let since = old.as_ref().and_then(|old| old.since);
-            // Once the provider itself says that it loads, the job is no longer the reason.
+            // Once the provider itself reports the load, the load does not end with the job.
             let assumed_for = old.and_then(|old| old.assumed_for).filter(|_| !is_loading);
             let loads = is_loading || assumed_for.is_some();
             let since = loads.then(|| since.unwrap_or(now));
@@ -53,8 +53,8 @@ impl UnloadedModels {
         }
     }
 
-    /// Records that a job of the model was given to the provider, which loads it for this, if need be.
-    /// Returns whether that begins now.
+    /// Records that a job of the model was given to the provider, which loads the model for it if
+    /// need be. Returns whether such a load begins now.
     pub(crate) fn given(&mut self, now: Instant, model: &ModelName, job: JobId) -> bool {
         let mut begins = false;
         if let Some(loading) = self.0.get_mut(model)
@@ -62,14 +62,14 @@ impl UnloadedModels {
         {
             begins = loading.since.is_none();
             loading.since.get_or_insert(now);
-            // The last job counts: the load goes on for it when those before it have left.
+            // The last job counts: the load goes on for it after earlier ones have left.
             loading.assumed_for = Some(job);
         }
         begins
     }
 
-    /// Records that a job has left the provider: nothing is loaded for it any more. Returns whether
-    /// something was.
+    /// Records that a job has left the provider: no model is loaded for it any more. Returns
+    /// whether one was.
     pub(crate) fn released(&mut self, model: &ModelName, job: JobId) -> bool {
         let loading = self.0.get_mut(model).filter(|loading| loading.assumed_for == Some(job));
         let was_loading = loading.is_some();
@@ -79,7 +79,8 @@ impl UnloadedModels {
         was_loading
     }
 
-    /// Records that an answer of the model has begun: it is in memory. Returns whether that is news.
+    /// Records that an answer of the model has begun, so it is in memory. Returns whether that is
+    /// news.
     pub(crate) fn answers(&mut self, model: &ModelName) -> bool {
         self.0.remove(model).is_some()
     }

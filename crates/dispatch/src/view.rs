@@ -20,15 +20,15 @@ use crate::{
 pub struct ProviderView<'a> {
     /// Its id.
     pub id: ProviderId,
-    /// How many jobs it takes at once; at least 1, except of a borrowed one.
+    /// How many jobs it takes at once; at least 1, except for a borrowed provider.
     pub max_concurrent: u32,
     /// The largest job that it can be sent, in the bytes of [`JobSpec::size`](crate::JobSpec::size).
     pub max_size: u64,
-    /// Whether it is a fellow's.
+    /// Whether it belongs to a fellow.
     pub borrowed: bool,
     /// How many of its slots are lent to fellows.
     pub lent: u32,
-    /// How many of its jobs are fellows'.
+    /// How many of its jobs are fellows' jobs.
     pub lent_jobs: u32,
     /// The shapes of request that it serves.
     pub endpoints: Endpoints,
@@ -85,7 +85,7 @@ pub struct Loading {
 }
 
 impl Wait {
-    /// The most jobs that are counted before another.
+    /// The most jobs that [`Wait::ahead`] counts.
     pub const MOST_AHEAD: usize = MOST_COUNTED;
 }
 
@@ -133,12 +133,13 @@ impl Dispatcher {
         self.providers.iter().map(ProviderView::of)
     }
 
-    /// A connected provider.
+    /// The connected provider with this id.
     pub fn provider(&self, id: ProviderId) -> Option<ProviderView<'_>> {
         Some(ProviderView::of((id, self.providers.get(id)?)))
     }
 
-    /// The models of the scope that a provider serves by name and without a drain, sorted.
+    /// The models of the scope that at least one provider serves by name and without a drain,
+    /// sorted.
     pub fn served_models(&self, scope: &Scope) -> impl Iterator<Item = &ModelName> {
         self.providers.models(scope)
     }
@@ -162,11 +163,11 @@ impl Dispatcher {
         self.providers.of(scope, model).any(|(_, provider)| !provider.is_draining())
     }
 
-    /// The shapes in which the connected providers that are not draining serve the model, together,
-    /// to jobs of this route; where these have none, those of the clouds. O(providers of the model).
+    /// The shapes in which the connected providers that do not drain serve the model to jobs of
+    /// this route, all together. If there are none, those of the clouds. O(providers of the model).
     pub fn endpoints_of(&self, scope: &Scope, model: &ModelName, route: Route) -> Endpoints {
         let own = self.open_endpoints(scope, model, route);
-        // Clouds are the last resort, and beyond the reach of a job that stays here.
+        // Clouds are the last resort. A job that stays here cannot reach them.
         let stays = own != Endpoints::NONE || route == Route::LocalOnly;
         if stays { own } else { self.open_endpoints(scope, model, Route::Cloud) }
     }

@@ -1,4 +1,4 @@
-//! The administrator's view: this machine, its peers, its relays, and counts for metrics.
+//! The administrator's view: this machine, its peers, its mesh relays, and counts for metrics.
 //!
 //! - `models`: the models of the mesh
 //! - `pull`: fetching a model on request
@@ -27,23 +27,23 @@ use crate::{
 pub struct MeshCounts {
     /// Peers with a link on the local network.
     pub lan: usize,
-    /// Peers with a link through a relay only.
+    /// Peers with a link through a mesh relay only.
     pub relayed: usize,
-    /// Peers that a relay lists, with no link yet.
+    /// Peers without a link that a mesh relay lists.
     pub listed: usize,
     /// Requests of peers that are being answered.
     pub lent: u32,
-    /// Parts of answers that nobody waited for.
+    /// Parts of answers for which no job waited.
     pub late: u64,
     /// Messages that were not understood, by kind.
     pub bad: BTreeMap<String, u64>,
     /// Problems that a person has to solve.
     pub problems: usize,
-    /// Bytes of models that came.
+    /// Bytes of models that were received.
     pub bytes_in: u64,
-    /// Bytes of models that went.
+    /// Bytes of models that were sent.
     pub bytes_out: u64,
-    /// Pieces of models that were wrong.
+    /// Pieces of models that were received and were wrong.
     pub corrupt: u64,
 }
 
@@ -63,7 +63,7 @@ impl Mesh {
         }
     }
 
-    /// All peers that are known, in the order of their ids, and those that could not be linked to.
+    /// All known peers, in the order of their ids, and those that could not be linked to.
     pub fn peers(&self) -> MeshPeers {
         let speeds = self.speeds();
         let row = |peer: &Arc<Peer>| {
@@ -145,7 +145,7 @@ fn relay(status: RelayStatus) -> MeshRelayJson {
 
 fn peer_row(peer: &Peer, speed: Option<f64>) -> MeshPeer {
     let facts = peer.facts();
-    // A link that is silent for a while is still shown.
+    // A link that has been silent for a while is still shown.
     let link = peer.link().or_else(|| peer.link_of(true)).or_else(|| peer.link_of(false));
     let relays = peer.relays();
     let (way, address) = match link.as_ref().map(|link| &link.carrier) {

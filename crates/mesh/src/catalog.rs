@@ -1,5 +1,5 @@
-//! The lists of all models that Warrens pass on. Stock peers have no such list: they can only be asked for one model
-//! by its name.
+//! The full lists of the models that Warrens pass on. Stock peers have no such list: they can only
+//! be asked about one model by its name.
 
 use std::{
     collections::HashMap,
@@ -33,13 +33,13 @@ const MAX_LISTED: usize = 4_096;
 /// The most peers that are asked at once.
 const MAX_ASKED: usize = 256;
 
-/// The most scans of this machine's directories at once.
+/// The most scans of this machine's directories at a time.
 const SCANS: usize = 2;
 
-/// The most requests for a list that are answered at once; more get none.
+/// The most requests for a list that are answered at a time. Further ones get no answer.
 const MAX_ASKING: usize = 64;
 
-/// The lists of models, asked for and answered.
+/// Asks peers for their lists of models, and answers with this machine's list.
 pub(crate) struct Catalog {
     library: Arc<Library>,
     scans: Semaphore,
@@ -47,7 +47,7 @@ pub(crate) struct Catalog {
     waiting: Mutex<HashMap<WireId, ListCaller>>,
 }
 
-/// A caller that waits for a list, and the number of the link that its request went over.
+/// A caller that waits for a list, and the number of the link over which its request went.
 struct ListCaller {
     link: u64,
     answer: oneshot::Sender<Vec<ListedModel>>,
@@ -63,7 +63,7 @@ impl Catalog {
         }
     }
 
-    /// A peer has sent its list. It counts only if that peer was asked for it.
+    /// Takes in a peer's list. It counts only if that peer was asked for it.
     pub(crate) fn listed(&self, link: &Link, list: ModelList) {
         let mut waiting = self.lock();
         if waiting.get(&list.request_id).is_none_or(|waiting| waiting.link != link.number) {
@@ -77,11 +77,11 @@ impl Catalog {
         }
     }
 
-    /// Asks one peer.
+    /// Asks one peer for its list. The list is empty if none comes in time.
     async fn ask(&self, link: &Link) -> Vec<ListedModel> {
         let id = WireId::from_random(rand::random());
         let (answer, answered) = oneshot::channel();
-        // Entered before the request goes: the answer may come at once.
+        // Entered before the request is sent, since the answer may come at once.
         self.lock().insert(id.clone(), ListCaller { link: link.number, answer });
         let request = ModelListRequest { request_id: id.clone() };
         let sent = link.tell(&ClusterMessage::ModelListRequest(request));
@@ -95,7 +95,8 @@ impl Catalog {
 
     /// The models that this machine offers.
     async fn own(&self) -> Vec<ListedModel> {
-        // Scans read whole directories: peers must not be able to start hundreds. Never closed, so never an error.
+        // Scans read whole directories, and peers must not be able to start hundreds. The semaphore
+        // is never closed, so this never fails.
         let _scan = self.scans.acquire().await;
         let library = Arc::clone(&self.library);
         let offered = tokio::task::spawn_blocking(move || library.scan()).await.unwrap_or_default();
@@ -115,13 +116,13 @@ impl Catalog {
     }
 }
 
-/// Asks all Warrens with a sealed link at once.
+/// Asks all Warrens with a sealed link at the same time.
 pub(crate) async fn ask_all(catalog: &Catalog, peers: &Peers) -> Vec<(PeerId, Vec<ListedModel>)> {
     let linked = peers.all().into_iter().filter_map(|peer| {
         let link = peer.link().filter(|link| link.warren && link.sealed)?;
         Some((peer.id.clone(), link))
     });
-    // All at once: a peer that stays silent takes the whole patience, and holds up no other.
+    // At the same time, so that a peer that stays silent delays no other.
     let asking = linked.take(MAX_ASKED).map(async |(peer, link)| {
         let models = catalog.ask(&link).await;
         (peer, models)
@@ -129,7 +130,7 @@ pub(crate) async fn ask_all(catalog: &Catalog, peers: &Peers) -> Vec<(PeerId, Ve
     futures_util::future::join_all(asking).await
 }
 
-/// Sends a peer the list of this machine's models; an empty one, if it may not have them.
+/// Sends a peer the list of this machine's models; an empty list if the peer may not have it.
 pub(crate) fn answer(
     catalog: &Arc<Catalog>,
     machine: &Arc<ThisMachine>,
@@ -144,7 +145,7 @@ pub(crate) fn answer(
         let _permit = permit;
         let models = if may_have(&own, &link) { catalog.own().await } else { Vec::new() };
         let list = ClusterMessage::ModelList(ModelList { request_id, models });
-        // A link that is closed wants no list.
+        // If the link is closed, the peer needs no list.
         let _ = link.say(&list).await;
     });
 }

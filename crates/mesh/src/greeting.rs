@@ -1,4 +1,4 @@
-//! The hello that stands in a handshake's messages, where only the other end can read it.
+//! The hello inside a handshake's messages, where only the other end can read it.
 
 use base::NodeId;
 use protocol::mesh::{
@@ -7,8 +7,8 @@ use protocol::mesh::{
 };
 use seal::{MAX_HANDSHAKE_PAYLOAD, SealError};
 
-/// A hello as the payload of a handshake's message: with as many models as fit. All of them follow in
-/// the first heartbeat.
+/// A hello as the payload of a handshake's message. It has as many models as fit; the first
+/// heartbeat lists them all.
 pub(crate) fn write(mut hello: Hello, message: fn(Box<Hello>) -> ClusterMessage) -> Vec<u8> {
     loop {
         let payload = encode(&message(Box::new(hello.clone())), Dialect::Flat);
@@ -16,16 +16,16 @@ pub(crate) fn write(mut hello: Hello, message: fn(Box<Hello>) -> ClusterMessage)
         if payload.len() <= MAX_HANDSHAKE_PAYLOAD || models == 0 {
             return payload;
         }
-        // Halved: a few rounds are enough, however many models there are.
+        // The list is halved each time, so a few rounds are enough for any number of models.
         hello.loaded_models.truncate(models / 2);
         hello.device_info.loaded_models.truncate(models / 2);
     }
 }
 
-/// The hello in a handshake's message of `peer`.
+/// The hello in a handshake's message from `peer`.
 ///
 /// # Errors
-/// [`SealError::Malformed`] when it is missing or of another node.
+/// [`SealError::Malformed`] if it is missing, or is another node's hello.
 pub(crate) fn read(payload: &[u8], peer: &NodeId) -> Result<Hello, SealError> {
     let none = SealError::Malformed("a handshake without a hello");
     let Ok(decoded) = decode(payload) else { return Err(none) };

@@ -1,8 +1,8 @@
-//! One way to a peer, over the LAN or through a relay.
+//! One way to a peer, over the LAN or through a mesh relay.
 //!
-//! A link has two sides: [`Link`], by which everybody sends to the peer, and [`Outgoing`], from which the task that owns
-//! the socket takes what it writes. There are three lanes, in order of precedence: small messages, which nobody waits to
-//! queue; answers; and pieces of models.
+//! A link has two sides: [`Link`], by which all parts send to the peer, and [`Outgoing`], from
+//! which the task that owns the socket takes what it writes. There are three lanes, in order of
+//! precedence: small messages, which are queued without waiting; answers; and pieces of models.
 
 use std::{
     fmt,
@@ -27,8 +27,8 @@ mod lanes;
 
 pub(crate) use lanes::{Outgoing, Payload};
 
-/// Requests up to this size, in bytes, are made and read on the async threads; larger ones, which take milliseconds,
-/// on a blocking thread.
+/// Requests up to this size, in bytes, are made and read on the async threads. Larger ones take
+/// milliseconds, so they are handled on a blocking thread.
 pub(crate) const INLINE_LIMIT: usize = 256 * 1024;
 
 /// The connection under a link.
@@ -36,22 +36,22 @@ pub(crate) const INLINE_LIMIT: usize = 256 * 1024;
 pub(crate) enum Carrier {
     /// TCP, to this address.
     Lan(std::net::SocketAddr),
-    /// A relay session at this relay: its host, for people.
+    /// A relay session at the mesh relay with this host name, which is for people.
     Relay(Arc<str>),
 }
 
 /// A greeted link.
 pub(crate) struct Link {
-    /// Counts links of this process.
+    /// The number of this link among all links of this process.
     pub(crate) number: u64,
-    /// The peer at its other end; proved, if the link is sealed.
+    /// The peer at its other end. It is proved if the link is sealed.
     pub(crate) peer: PeerId,
     pub(crate) carrier: Carrier,
     /// Whether only the two ends can read it.
     pub(crate) sealed: bool,
     /// The form in which the peer reads messages.
     pub(crate) dialect: Dialect,
-    /// Whether the peer is a Warren: sealed links only lead to those.
+    /// Whether the peer is a Warren. Sealed links lead to Warrens only.
     pub(crate) warren: bool,
     /// Whether this end opened it.
     pub(crate) opened_here: bool,
@@ -60,38 +60,40 @@ pub(crate) struct Link {
     pub(crate) proved: bool,
     /// Its place among the links between the same two ends.
     pub(crate) order: Order,
-    /// The tracing span of all that happens on it, so that a log can be searched for one peer.
+    /// The tracing span of everything that happens on it, so that a log can be searched for one
+    /// peer.
     pub(crate) span: Span,
-    /// Whether it was silent for too long to send requests over it.
+    /// Whether it has been silent for too long to send requests over it.
     degraded: AtomicBool,
     lanes: Arc<Lanes>,
 }
 
-/// The place of a link among those between the same two ends. Stock peers give no numbers: of their links the last one
-/// counts as the newest.
+/// The place of a link among those between the same two ends. Stock peers give no numbers, so the
+/// last of their links counts as the newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Order {
     /// Drawn at random at the start of the program at the other end.
     pub(crate) instance: Option<u64>,
-    /// The dialling end's count of its links.
+    /// The dialling end's count of the links that it has dialled.
     pub(crate) dial: u64,
 }
 
-/// Takes what happens on links. Its methods are called by the tasks that read the links, and do not wait.
+/// Receives what happens on links. The tasks that read the links call these methods, which must not
+/// wait.
 pub(crate) trait LinkEvents: Send + Sync + 'static {
-    /// A link was greeted. `hello` is the other end's description of itself; relay sessions of stock peers
-    /// begin without one.
+    /// A link was greeted. `hello` is the other end's description of itself. It is missing for
+    /// relay sessions of stock peers, which begin without one.
     fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>);
     /// A link has ended, and why.
     fn closed(&self, link: &Arc<Link>, why: &str);
     /// A payload came over a link: a message, a piece of a model, or a parcel.
     fn received(&self, link: &Arc<Link>, payload: Bytes);
-    /// The state of a peer has changed: a relay lists it or does so no more, or a link to it has become usable or
-    /// unusable.
+    /// The state of a peer has changed: a mesh relay lists it or no longer does, or a link to it
+    /// has become usable or unusable.
     fn changed(&self, peer: &Arc<Peer>);
 }
 
-/// Refuses a message that is longer than a link takes. The message is lost; the link goes on.
+/// Refuses a message that is longer than a link allows. The message is lost; the link stays open.
 fn fitting(bytes: Vec<u8>) -> Result<Vec<u8>, LinkClosed> {
     if bytes.len() <= MAX_FRAME {
         return Ok(bytes);
@@ -150,8 +152,8 @@ impl Link {
         (Arc::new(link), outgoing)
     }
 
-    /// Queues something small: heartbeats, requests, errors. Does not wait. If too much waits already, the peer does not
-    /// read, and this closes the link.
+    /// Queues something small: heartbeats, requests, errors. Does not wait. If too much waits
+    /// already, the peer does not read, and the link is closed.
     pub(crate) fn tell(&self, message: &ClusterMessage) -> Result<(), LinkClosed> {
         let bytes = fitting(encode(message, self.dialect))?;
         match self.lanes.put_control(bytes) {
@@ -164,13 +166,14 @@ impl Link {
         }
     }
 
-    /// Queues a part of an answer, once there is room for it. Parts of one task are sent in its order.
+    /// Queues a part of an answer, once there is room for it. Parts that one task queues are sent
+    /// in order.
     pub(crate) async fn say(&self, message: &ClusterMessage) -> Result<(), LinkClosed> {
         let bytes = encode(message, self.dialect);
         self.say_encoded(bytes).await
     }
 
-    /// As [`Link::say`], of a message that is encoded already.
+    /// As [`Link::say`], for a message that is encoded already.
     pub(crate) async fn say_encoded(&self, bytes: Vec<u8>) -> Result<(), LinkClosed> {
         let bytes = fitting(bytes)?;
         self.lanes.put_answer(bytes).await
@@ -181,12 +184,13 @@ impl Link {
         self.lanes.put_piece(piece.head().to_vec(), piece.slice).await
     }
 
-    /// As [`Link::send`], of a chunk in the plain form, which is an encoded message.
+    /// As [`Link::send`], for a chunk in the plain form, which is an encoded message.
     pub(crate) async fn send_encoded(&self, bytes: Vec<u8>) -> Result<(), LinkClosed> {
         self.lanes.put_piece(fitting(bytes)?, Bytes::new()).await
     }
 
-    /// Closes it. Small messages that wait are still sent. `why` is for people; of several reasons the first counts.
+    /// Closes the link. Queued small messages are still sent. `why` is for people; if it is called
+    /// several times, the first reason counts.
     pub(crate) fn close(&self, why: &str) {
         self.lanes.close(why);
     }
@@ -205,7 +209,7 @@ impl Link {
         self.degraded.store(is, Ordering::Relaxed);
     }
 
-    /// Whether requests can go over it: it is open, and not silent.
+    /// Whether requests can go over it: it is open, and has not been silent for too long.
     pub(crate) fn is_usable(&self) -> bool {
         !self.is_closed() && !self.degraded.load(Ordering::Relaxed)
     }
@@ -226,7 +230,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Its number, and where it leads, for logs.
+/// The link's number, and where it leads, for logs.
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.carrier {

@@ -1,5 +1,5 @@
-//! Whether a link is alive: heartbeats, and when a link is degraded, gone or idle. Pure: it follows from the times
-//! at which messages arrive.
+//! Whether a link is alive: when heartbeats are due, and when a link is degraded, gone or idle.
+//! Pure: it depends only on the times at which messages arrive.
 //!
 //! | Link | Heartbeat | Degraded | Gone | Idle |
 //! | --- | --- | --- | --- | --- |
@@ -19,24 +19,26 @@ const DEGRADED: Duration = Duration::from_secs(15);
 /// How long a link may be silent before it is closed.
 pub(crate) const GONE: Duration = Duration::from_secs(30);
 
-/// The same for stock nodes, which are silent while they read a long prompt or prepare a whole answer.
+/// The same for stock nodes, which may be silent while they read a long prompt or prepare a whole
+/// answer.
 const STOCK_GONE: Duration = Duration::from_secs(300);
 
 /// How often a heartbeat goes over a link on the local network.
 const LAN_BEAT: Duration = Duration::from_secs(5);
-/// How often one goes through a session with a Warren: each costs its relay.
+/// How often one goes through a relay session with a Warren. Less often than on the LAN, since each
+/// costs the mesh relay.
 const SESSION_BEAT: Duration = Duration::from_secs(10);
 
-/// How often one goes through a session with a stock peer: as often as stock Macs send them.
+/// How often one goes through a relay session with a stock peer: as often as stock Macs send them.
 const STOCK_BEAT: Duration = Duration::from_secs(15);
 
 /// How long a relay session may be unused before the end that opened it closes it.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// The same beside a link on the local network, which is used instead.
+/// The same if there is also a link on the local network, which is used instead.
 const IDLE_BESIDE_LAN: Duration = Duration::from_secs(10);
 
-/// The same for a session that a stock peer opened: it may forget to close it.
+/// The same for a relay session that a stock peer opened, since that peer may forget to close it.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// The kind of a link, as far as its liveness depends on it.
@@ -54,8 +56,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// How often this end sends a heartbeat. In a relay session only the end that opened it sends them, and the other
-    /// one answers.
+    /// How often this end sends a heartbeat. In a relay session only the end that opened it sends
+    /// them; the other end answers.
     fn beat(self) -> Option<Duration> {
         match self {
             Self::Lan => Some(LAN_BEAT),
@@ -76,7 +78,8 @@ impl Kind {
         }
     }
 
-    /// `near`: whether there is a link on the local network to the same peer.
+    /// After what time without use the link is idle. `near` says whether there is a link on the
+    /// local network to the same peer.
     fn idle(self, near: bool) -> Option<Duration> {
         match self {
             Self::Session { ours: true, .. } if near => Some(IDLE_BESIDE_LAN),
@@ -105,7 +108,7 @@ pub(crate) enum Step {
     Degraded,
     /// It was silent for too long and has to be closed.
     Gone,
-    /// Nobody needs it, and it has to be closed.
+    /// It is not needed and has to be closed.
     Idle,
 }
 
@@ -119,24 +122,24 @@ pub(crate) struct Liveness {
 }
 
 impl Liveness {
-    /// The liveness of a link that was opened just now. The first heartbeat is due at once.
+    /// The liveness of a link that has just been opened. The first heartbeat is due at once.
     pub(crate) fn new(now: Instant, kind: Kind) -> Self {
         Self { kind, heard: now, beat: now, degraded: false }
     }
 
-    /// A message arrived. Returns whether the link was degraded before.
+    /// Records that a message arrived. Returns whether the link was degraded before.
     pub(crate) fn heard(&mut self, now: Instant) -> bool {
         self.heard = now;
         std::mem::take(&mut self.degraded)
     }
 
-    /// When a step of a link on the local network is due next.
+    /// When the next step of a link on the local network is due.
     pub(crate) fn next(&self) -> Instant {
         let silence = if self.degraded { GONE } else { DEGRADED };
         self.beat.min(self.heard + silence)
     }
 
-    /// The step that is due now. Call it until it returns `None`.
+    /// The next step that is due. Call this until it returns `None`.
     pub(crate) fn due(&mut self, now: Instant, usage: Usage) -> Option<Step> {
         let silence = now.saturating_duration_since(self.heard);
         let unused = now.saturating_duration_since(usage.last);
@@ -152,7 +155,8 @@ impl Liveness {
             return Some(Step::Degraded);
         }
         let every = self.kind.beat().filter(|_| now >= self.beat)?;
-        // From now on, not from when it was due: after a pause one heartbeat is enough.
+        // The next one is counted from now and not from when this one was due, so that one
+        // heartbeat is enough after a pause.
         self.beat = now + every;
         Some(Step::Beat)
     }

@@ -1,4 +1,4 @@
-//! This machine among its peers: what runs, and where each message goes.
+//! This machine among its peers: what runs, and which part gets each message.
 
 use std::sync::{Arc, Weak};
 
@@ -43,31 +43,31 @@ pub(crate) struct Node {
     pub(crate) machine: Arc<ThisMachine>,
     pub(crate) scheduler: Scheduler,
     pub(crate) peers: Arc<Peers>,
-    /// Peers as providers of the scheduler.
+    /// The peers as providers of the scheduler.
     pub(crate) providers: PeerProviders,
-    /// The requests of peers.
+    /// Answers the requests of peers.
     pub(crate) inbound: Arc<Inbound>,
     pub(crate) transfers: Transfers,
     /// The lists of models that peers pass on.
     pub(crate) catalog: Arc<Catalog>,
     /// Links on the local network.
     pub(crate) lan: Arc<Lan>,
-    /// Links through relays, and new ones to peers that have none.
+    /// Links through mesh relays; also opens links to peers that have none.
     pub(crate) wan: Arc<Wan>,
     pub(crate) parcels: Parcels,
 }
 
-/// The parts of a mesh beside its settings.
+/// The parts that a mesh needs beside its settings.
 pub struct Parts {
     /// This machine's identity.
     pub identity: Identity,
     /// Derived from the passcode, if there is one.
     pub psk: Option<PasscodeKey>,
-    /// It gets the requests of peers as jobs, and gives jobs to peers.
+    /// The scheduler that gets the requests of peers as jobs, and gives jobs to peers.
     pub scheduler: Scheduler,
     /// The ledger, for the daily limits of peers.
     pub usage: Arc<dyn UsageStore>,
-    /// The models that are offered.
+    /// The models that are offered to peers.
     pub library: Arc<Library>,
     /// The marks of this server, by which a request that comes back is recognised.
     pub marks: Marks,
@@ -81,7 +81,7 @@ impl Mesh {
         let inbound = Arc::new(Inbound::new(share, scheduler.clone(), usage, marks));
         let machine = ThisMachine::new(settings, identity, psk, scheduler.clone(), inbound.lent());
         let (machine, peers) = (Arc::new(machine), Arc::<Peers>::default());
-        // Cyclic: links report to the node that owns them.
+        // Cyclic, since links report to the node that owns them.
         Self(Arc::new_cyclic(|node: &Weak<Node>| {
             let lan = Lan::new(Arc::clone(&machine), Arc::clone(&peers), node.clone());
             let lan = Arc::new(lan);
@@ -118,14 +118,15 @@ impl Mesh {
         self.0.machine.id()
     }
 
-    /// Runs until `stop`: listens, looks for peers, and keeps its links. At the end it says goodbye to peers.
+    /// Runs until `stop`: listens, looks for peers, and keeps its links. At the end it says goodbye
+    /// to the peers.
     pub async fn run(self, stop: CancellationToken, listener: Option<tokio::net::TcpListener>) {
         let node = self.0;
         let machine = Arc::clone(&node.machine);
         if let Some(bound) = listener.as_ref().and_then(|listener| listener.local_addr().ok()) {
             machine.facts.listens(bound);
         }
-        // Slow readings of the hardware are announced later, so that peers find this machine at once.
+        // Before any link, since hellos and announcements contain the hardware. This may take seconds.
         stop.run_until_cancelled(machine.facts.detect()).await;
         let own = Arc::clone(&machine);
         machine.tasks.spawn(async move { own.facts.keep_reading(&own.stop).await });
@@ -136,7 +137,7 @@ impl Mesh {
         // Before the links end, so that jobs at peers move to other providers instead of failing.
         node.providers.close();
         for task in [lan, wan] {
-            // A task that panicked has nothing left to say goodbye to.
+            // If the task panicked, nothing is left to do.
             let _ = task.await;
         }
         machine.tasks.close();
@@ -158,7 +159,8 @@ impl LinkEvents for Node {
         link.close(why);
         let why = link.why_closed().unwrap_or_default();
         tracing::info!(peer = %link.peer.short(), %link, why, "a peer's link has ended");
-        // First: if the peer leaves the scheduler with its last link, its jobs move instead of failing.
+        // Before anything else. If the peer leaves the scheduler with its last link, its jobs move
+        // instead of failing.
         if let Some(peer) = self.peers.get(&link.peer) {
             peer.take_link(link.number);
             if peer.link().is_none() {
@@ -177,7 +179,7 @@ impl LinkEvents for Node {
         if let Some(peer) = self.peers.get(&link.peer) {
             peer.heard();
         }
-        // No message in JSON begins with these bytes.
+        // No JSON message begins with these bytes.
         match payload.first() {
             Some(1 | 2) if link.sealed => match Piece::decode(payload) {
                 Some(piece) => self.transfers.piece(link, &piece),
@@ -197,7 +199,7 @@ impl LinkEvents for Node {
 }
 
 impl Node {
-    /// Sets a greeted link as its peer's. Of two between the same nodes one is closed.
+    /// Makes a greeted link its peer's link. Of two links between the same nodes one is closed.
     fn take(&self, link: &Arc<Link>, hello: Option<&Hello>) {
         let own = self.machine.id();
         let tie = |old: &Link, new: &Link| tie::newer_stays(&own, old, new);
@@ -220,7 +222,8 @@ impl Node {
     fn message(&self, link: &Arc<Link>, message: ClusterMessage) {
         use ClusterMessage as M;
         match message {
-            // A repeated one is answered again: a stock peer may have lost the first answer.
+            // A repeated hello is answered again, since a stock peer may have lost the first
+            // answer.
             M::Hello(hello) => self.greeted(link, &hello, true),
             M::HelloAck(hello) => self.greeted(link, &hello, false),
             M::Heartbeat(heartbeat) => {
@@ -269,7 +272,8 @@ impl Node {
         self.providers.refresh(&peer);
     }
 
-    /// A message that makes no sense is logged, counted, and answered if it was a request.
+    /// Handles a message that makes no sense: it is logged and counted, and answered if it was a
+    /// request.
     fn bad(&self, link: &Arc<Link>, bad: BadMessage) {
         self.machine.counts.bad(&bad.kind);
         tracing::warn!(peer = %link.peer.short(), %bad, "a message of a peer was not understood");
@@ -307,7 +311,7 @@ impl Node {
         self.tell(link, &answer);
     }
 
-    /// Sends something small. If the link is closed, its own task notices.
+    /// Sends a small message. If the link is closed, its own task notices that.
     fn tell(&self, link: &Link, message: &ClusterMessage) {
         let _: Result<(), LinkClosed> = link.tell(message);
     }

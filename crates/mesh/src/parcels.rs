@@ -1,5 +1,6 @@
-//! Parcels: bytes that another part of the program sends to the same part of a peer's. The mesh carries them and does
-//! not read them. They go over sealed links only, so both ends know who the other is.
+//! Parcels: bytes that another part of the program sends to the same part of a peer's program. The
+//! mesh carries them and does not read them. They go over sealed links only, so each end knows the
+//! other.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -14,24 +15,24 @@ pub(crate) const PARCEL: u8 = 3;
 /// The longest parcel, in bytes.
 pub const MOST: usize = 64 * 1024;
 
-/// Takes the parcels of peers.
+/// Receives the parcels of peers.
 pub trait Receiver: Send + Sync {
-    /// A peer sent this. It must not wait.
+    /// A peer sent these bytes. The method must not wait.
     fn received(&self, from: NodeId, bytes: Bytes);
-    /// A link to a peer has ended: the last parcels may be lost.
+    /// A link to a peer has ended, so the last parcels may be lost.
     fn lost(&self, peer: NodeId);
 }
 
-/// Why nothing was sent to a peer.
+/// Why a parcel was not sent to a peer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotSent {
-    /// Neither a link nor a relay leads to it.
+    /// Neither a link to it exists, nor does a mesh relay list it.
     #[error("it is not in the mesh now")]
     Unknown,
     /// It could not be linked to.
     #[error("no link of the mesh leads to it: {0}")]
     NoLink(String),
-    /// Somebody in between could read it, or the peer would not understand it.
+    /// A machine in between could read it, or the peer would not understand it.
     #[error("its link of the mesh is not sealed")]
     NotSealed,
     /// The link has ended.
@@ -42,19 +43,20 @@ pub enum NotSent {
     TooLong,
 }
 
-/// The part of the program that takes parcels, if there is one. Weak: it may hold the mesh.
+/// The part of the program that receives parcels, if there is one. Weak, since that part may hold
+/// the mesh.
 #[derive(Default)]
 pub(crate) struct Parcels(Mutex<Option<Weak<dyn Receiver>>>);
 
 impl Parcels {
-    /// A payload came that is a parcel.
+    /// Passes on a parcel.
     pub(crate) fn received(&self, link: &Link, mut payload: Bytes) {
         if let (Some(from), Some(receiver)) = (link.peer.node(), self.receiver()) {
             receiver.received(*from, payload.split_off(1));
         }
     }
 
-    /// A link has ended.
+    /// Reports that a link has ended.
     pub(crate) fn link_closed(&self, link: &Link) {
         if let (Some(peer), Some(receiver)) = (link.peer.node(), self.receiver()) {
             receiver.lost(*peer);
@@ -71,18 +73,19 @@ impl Parcels {
 }
 
 impl Mesh {
-    /// Sets the part that takes the parcels of peers from now on.
+    /// Sets the part of the program that receives parcels from now on.
     pub fn set_receiver(&self, receiver: Weak<dyn Receiver>) {
         *self.0.parcels.lock() = Some(receiver);
     }
 
-    /// Whether a peer is known now: a link leads to it, or a relay lists it.
+    /// Whether a peer is known now: there is a link to it, or a mesh relay lists it.
     pub fn knows(&self, peer: NodeId) -> bool {
         self.0.peers.get(&PeerId::Node(peer)).is_some()
     }
 
-    /// Sends bytes to a peer, once there is room for them on its link. If it has none, one is opened, within 10 s.
-    /// As long as the link lasts, parcels arrive in the order in which they were sent.
+    /// Sends bytes to a peer, once there is room for them on its link. If there is no link, one is
+    /// opened within 10 s. As long as the link lasts, parcels arrive in the order in which they
+    /// were sent.
     ///
     /// # Errors
     /// [`NotSent`].

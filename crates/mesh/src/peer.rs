@@ -1,8 +1,8 @@
 //! One peer, and all of them.
 //!
-//! A peer is known while a link leads to it or a relay lists it. It has at most one link on the LAN and one relay
-//! session that are used; `Peer::link` is the better one. What it sends about itself ([`PeerFacts`]) comes with hellos,
-//! heartbeats and capabilities.
+//! A peer is known while a link leads to it or a mesh relay lists it. At most one link on the LAN
+//! and one relay session to it are used; `Peer::link` is the better one. What it sends about itself
+//! ([`PeerFacts`]) comes with hellos, heartbeats and capabilities.
 
 use std::{
     collections::HashMap,
@@ -20,7 +20,7 @@ use crate::link::{Carrier, Link};
 /// The id of a peer.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PeerId {
-    /// A node with a key: proved on sealed links and at Warren's relays.
+    /// A node with a key, which is proved on sealed links and at Warren's mesh relays.
     Node(NodeId),
     /// A stock device on the LAN, known only by the UUID that it sends, in lower case.
     Device(String),
@@ -73,7 +73,7 @@ impl std::str::FromStr for PeerId {
 /// The facts that a peer sends about itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PeerFacts {
-    /// For people.
+    /// The name for people.
     pub name: String,
     /// Its hardware.
     pub hardware: Hardware,
@@ -83,17 +83,17 @@ pub struct PeerFacts {
     pub capacity: u32,
     /// Whether it takes requests at all.
     pub available: bool,
-    /// From 0, paused, to 100.
+    /// The share of its speed that it offers, in per cent; 0 while it is paused.
     pub throttle: u8,
     /// Its thermal state.
     pub thermal: Thermal,
-    /// How many requests wait there.
+    /// How many requests wait at the peer.
     pub queue_depth: u32,
-    /// When that was reported.
+    /// When `queue_depth` was reported.
     pub queue_reported: Option<Instant>,
     /// Whether it is answering requests now.
     pub generating: bool,
-    /// Tokens a second, as it measures them.
+    /// Its speed in tokens a second, as it measures it.
     pub speed: Option<f64>,
     /// The version of its Warren, if it is one.
     pub warren: Option<String>,
@@ -119,7 +119,7 @@ struct PeerState {
     relayed: Option<Arc<Link>>,
     /// When something last came over a link.
     heard: Option<Instant>,
-    /// Hosts of the relays that list it now.
+    /// Hosts of the mesh relays that list it now.
     relays: Vec<Arc<str>>,
 }
 
@@ -138,21 +138,22 @@ impl Peer {
         change(&mut self.lock().facts);
     }
 
-    /// The link for requests: one on the LAN before one through a relay. `None` if none is usable.
+    /// The link for requests: one on the LAN before one through a mesh relay. `None` if none is
+    /// usable.
     pub(crate) fn link(&self) -> Option<Arc<Link>> {
         let state = self.lock();
         let usable = |link: &&Arc<Link>| link.is_usable();
         state.lan.as_ref().filter(usable).or(state.relayed.as_ref().filter(usable)).cloned()
     }
 
-    /// Its link on the LAN, or the one through a relay, usable or not.
+    /// Its link on the LAN, or the one through a mesh relay, usable or not.
     pub(crate) fn link_of(&self, lan: bool) -> Option<Arc<Link>> {
         let state = self.lock();
         if lan { state.lan.clone() } else { state.relayed.clone() }
     }
 
-    /// Sets its link of this carrier. Returns the link that has to go if there was one already: that one, or this one.
-    /// `tie` says of two on the LAN whether the second, newer one stays.
+    /// Sets its link for this kind of carrier. If there was one already, returns the one of the two
+    /// that must be closed. `tie` says, of two on the LAN, whether the second, newer one stays.
     fn put_link(
         &self,
         link: Arc<Link>,
@@ -165,11 +166,12 @@ impl Peer {
         if on_lan && old.is_some_and(|old| !tie(old, &link)) {
             return Some(link);
         }
-        // Stock gateways open a session for each request: the newest is used, and none is closed.
+        // Stock gateways open a relay session for each request. The newest is used, and none is
+        // closed.
         let one_of_many = link.is_one_of_many();
         let old = current.replace(link);
         state.heard = Some(Instant::now());
-        // Unlocked first: a task that wakes looks at the links at once.
+        // Unlocked first, since a task that wakes looks at the links at once.
         drop(state);
         self.changed.notify_waiters();
         old.filter(|old| !(one_of_many && old.is_one_of_many()))
@@ -189,17 +191,17 @@ impl Peer {
         self.changed.notify_waiters();
     }
 
-    /// Something came over a link.
+    /// Notes that a message came over a link.
     pub(crate) fn heard(&self) {
         self.lock().heard = Some(Instant::now());
     }
 
-    /// For how long nothing came over a link; `None` if nothing ever did.
+    /// How long no message has come over a link; `None` if none ever has.
     pub(crate) fn silence(&self) -> Option<Duration> {
         self.lock().heard.map(|heard| heard.elapsed())
     }
 
-    /// Sets whether a relay lists it.
+    /// Sets whether a mesh relay lists it.
     pub(crate) fn set_listed(&self, relay: &Arc<str>, is: bool) {
         let mut state = self.lock();
         state.relays.retain(|other| other != relay);
@@ -208,7 +210,7 @@ impl Peer {
         }
     }
 
-    /// The relays that list it now.
+    /// The mesh relays that list it now.
     pub(crate) fn relays(&self) -> Vec<Arc<str>> {
         self.lock().relays.clone()
     }
@@ -226,7 +228,8 @@ pub(crate) const MAX_PEERS: usize = 10_000;
 pub struct Peers(Mutex<HashMap<PeerId, Arc<Peer>>>);
 
 impl Peers {
-    /// The peer of this id, which is known from now on. `None` when too many are known.
+    /// The peer with this id, which becomes known if it was not. `None` if too many peers are
+    /// known.
     pub(crate) fn meet(&self, id: &PeerId) -> Option<Arc<Peer>> {
         let mut peers = self.lock();
         if let Some(peer) = peers.get(id) {
@@ -240,15 +243,15 @@ impl Peers {
         Some(peer)
     }
 
-    /// Sets the link of a peer, which is known from now on. Returns the peer, and the link that has to go if it had one
-    /// already: that one, or this one. `tie` says of two on the LAN whether the second, newer one stays. `None` when
-    /// too many peers are known.
+    /// Sets the link of a peer, which becomes known if it was not. Returns the peer and, if it had
+    /// such a link already, the one of the two that must be closed. `tie` says, of two on the LAN,
+    /// whether the second, newer one stays. `None` if too many peers are known.
     pub(crate) fn link(
         &self,
         link: &Arc<Link>,
         tie: impl FnOnce(&Link, &Link) -> bool,
     ) -> Option<(Arc<Peer>, Option<Arc<Link>>)> {
-        // Held until the link is set, so that the peer is not forgotten before.
+        // Held until the link is set, so that the peer is not forgotten before that.
         let mut peers = self.lock();
         let is_known = peers.contains_key(&link.peer);
         if !is_known && peers.len() >= MAX_PEERS {
@@ -270,16 +273,17 @@ impl Peers {
         peer.and_then(|peer| peer.link_of(true)).is_some_and(|link| link.is_usable())
     }
 
-    /// All that are known, in the order of their ids.
+    /// All known peers, in the order of their ids.
     pub fn all(&self) -> Vec<Arc<Peer>> {
         let mut all: Vec<_> = self.lock().values().cloned().collect();
         all.sort_by(|a, b| a.id.cmp(&b.id));
         all
     }
 
-    /// Forgets a peer that has no link and that no relay lists. Returns whether it is forgotten.
+    /// Forgets a peer that has no link and that no mesh relay lists. Returns whether it did.
     pub(crate) fn forget(&self, id: &PeerId) -> bool {
-        // The lock is held throughout: otherwise a link could be set in between, and be lost with the peer.
+        // The lock is held throughout. Otherwise a link could be set in between, and be lost with
+        // the peer.
         let mut peers = self.lock();
         let unused = peers.get(id).is_some_and(|peer| {
             let state = peer.lock();

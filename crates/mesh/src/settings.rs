@@ -14,30 +14,30 @@ pub struct Settings {
     pub name: String,
     /// The version of this program.
     pub version: &'static str,
-    /// The address for peers on the LAN; `None`: there is no listener.
+    /// The address of the listener for peers on the LAN; `None` if there is none.
     pub listen: Option<SocketAddr>,
-    /// The passcode that LAN peers and Warrens prove; `None`: everybody may link.
+    /// The passcode that LAN peers and Warrens must prove; `None` if any peer may link.
     pub passcode: Option<Secret>,
     /// Whether the passcode's hash is sent to a stock peer that closes on a hello without it.
     pub plain_passcode: bool,
-    /// Whether only sealed links are taken.
+    /// Whether only sealed links are accepted.
     pub require_sealed: bool,
-    /// Peers to link to where multicast does not pass, as HOST:PORT.
+    /// Peers to link to that multicast does not reach, as HOST:PORT.
     pub peers: Vec<String>,
-    /// Relays to be registered at: `ws://` or `wss://` URLs.
+    /// The mesh relays at which this machine registers: `ws://` or `wss://` URLs.
     pub relays: Vec<String>,
-    /// Whether this machine is announced by mDNS, and others are looked for.
+    /// Whether this machine is announced by mDNS, and other machines are looked for.
     pub advertise: bool,
     /// The reach of mDNS.
     pub reach: Reach,
-    /// The share of this machine for peers.
+    /// The rules by which this machine shares with peers.
     pub share: Share,
     /// Nodes that are trusted as if they had proved the passcode.
     pub trusted: Vec<NodeId>,
     /// Folders of models that are offered in place.
     pub model_dirs: Vec<PathBuf>,
-    /// Whether models of the programs on this machine (Ollama, LM Studio, …) are offered, too.
+    /// Whether models of other programs on this machine (Ollama, LM Studio, …) are offered as well.
     pub offer_found: bool,
-    /// The directory of its lasting files: its key and the models that it fetched.
+    /// The directory of the files that it keeps: its key and the models that it fetched.
     pub data_dir: PathBuf,
 }

@@ -12,54 +12,57 @@ use crate::peer::PeerId;
 pub struct Share {
     /// The peers that may ask.
     pub with: Sharing,
-    /// The only models that they may ask for; empty: all.
+    /// The only models that they may ask for; all models if it is empty.
     pub models: Vec<String>,
-    /// When, in local time; empty: always.
+    /// When they may ask, in local time; always if it is empty.
     pub hours: Vec<Hours>,
     /// No request is taken while this machine's own jobs use more of its capacity than this, from 0 to 1.
     pub max_load: Option<f64>,
-    /// Requests at once, of each peer.
+    /// The most requests of each peer at a time.
     pub jobs_per_peer: Option<u32>,
-    /// Requests at once, of all peers.
+    /// The most requests of all peers together at a time.
     pub jobs: Option<u32>,
-    /// Tokens a day, of each peer; the day begins at midnight UTC, as budgets of keys do.
+    /// The most tokens of each peer a day. The day begins at midnight UTC, as it does for budgets
+    /// of keys.
     pub tokens_per_day: Option<u64>,
-    /// Whether nothing is taken on battery.
+    /// Whether no request is taken while this machine runs on battery.
     pub pause_on_battery: bool,
-    /// Whether models are passed on, too.
+    /// Whether models are passed on as well.
     pub models_offered: bool,
-    /// Nodes that may ask under [`Sharing::Peers`] though they proved no passcode.
+    /// Nodes that may ask under [`Sharing::Peers`] even if they have not proved the passcode.
     pub trusted: Vec<NodeId>,
 }
 
 /// The peers that may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sharing {
-    /// Nobody.
+    /// No peer.
     #[default]
     Off,
-    /// Peers that completed a hello, with the passcode where one is set, and those that are trusted.
+    /// Peers that completed a hello, and proved the passcode if there is one; also trusted nodes.
     Peers,
-    /// Anybody who reaches this machine.
+    /// Any peer that reaches this machine.
     Anyone,
 }
 
-/// A span of the day, in minutes since midnight; one that ends before it begins goes over midnight.
+/// A span of the day, in minutes since midnight. A span that ends before it begins goes over
+/// midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hours {
     /// Its first minute.
     pub from: u16,
-    /// The minute after its last.
+    /// The minute after its last one.
     pub to: u16,
 }
 
 /// Milliseconds of a day.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The most peers whose use of this day is remembered. When a forgotten one asks again, the ledger is read again.
+/// The most peers whose use of the day is remembered. When a forgotten peer asks again, the ledger
+/// is read again.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// The time, as the rules need it.
+/// The present time, as the rules need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// Milliseconds since 1970.
@@ -87,7 +90,8 @@ impl Moment {
 pub(crate) struct MachineLoad {
     /// The share of its capacity that its own jobs use, from 0 to 1.
     pub(crate) own_load: f64,
-    /// How much of its speed heat and battery leave for others, in per cent; 0: nothing.
+    /// The part of its speed that heat and battery leave for peers, in per cent; 0 if they get
+    /// nothing.
     pub(crate) throttle: u8,
 }
 
@@ -96,7 +100,7 @@ pub(crate) struct MachineLoad {
 pub(crate) struct Asker<'a> {
     /// The peer.
     pub(crate) peer: &'a PeerId,
-    /// Whether it has completed a hello, and proved the passcode where one is set.
+    /// Whether it has completed a hello, and proved the passcode if there is one.
     pub(crate) proved: bool,
     /// Whether the link is sealed, so that its id is proved.
     pub(crate) sealed: bool,
@@ -128,14 +132,15 @@ pub(crate) struct Gate {
     running: u32,
 }
 
-/// The use of one peer.
+/// What one peer has used.
 #[derive(Debug, Clone, Copy, Default)]
 struct PeerUsage {
     running: u32,
     /// The midnight since which tokens are counted; 0 before the ledger was asked.
     since_ms: u64,
     tokens: u64,
-    /// The same of the day before, which counts again if a clock that jumped ahead is set back.
+    /// The same two numbers for the day before. They count again if a clock that jumped ahead is
+    /// set back.
     before: (u64, u64),
 }
 
@@ -146,11 +151,11 @@ impl Gate {
 
     /// Whether the ledger must be asked first what the peer has used today.
     pub(crate) fn wants_used(&self, peer: &PeerId) -> bool {
-        // Of a peer that is known all its use of this day was counted here.
+        // For a peer that is known here, all its use of this day was counted here.
         self.share.tokens_per_day.is_some() && !self.peers.contains_key(peer)
     }
 
-    /// The ledger's count of the peer's tokens since the last midnight.
+    /// Takes in the ledger's count of the peer's tokens since the last midnight.
     pub(crate) fn used(&mut self, now: Moment, peer: &PeerId, tokens: u64) {
         self.make_room();
         let usage = self.peers.entry(peer.clone()).or_default();
@@ -180,13 +185,13 @@ impl Gate {
         Ok(())
     }
 
-    /// An admitted request has ended and used `tokens` tokens.
+    /// Records that an admitted request has ended and used `tokens` tokens.
     pub(crate) fn settle(&mut self, now: Moment, peer: &PeerId, tokens: u64) {
         let mut usage = self.usage(now, peer);
         self.running = self.running.saturating_sub(1);
         usage.running = usage.running.saturating_sub(1);
         usage.tokens = usage.tokens.saturating_add(tokens);
-        // Without a daily limit there is nothing to remember of a peer that asks for nothing now.
+        // Without a daily limit, a peer that has no running request need not be remembered.
         if usage.running > 0 || self.share.tokens_per_day.is_some() {
             self.peers.insert(peer.clone(), usage);
         } else {
@@ -194,7 +199,7 @@ impl Gate {
         }
     }
 
-    /// Requests of peers that are being answered.
+    /// The number of peers' requests that are being answered.
     pub(crate) fn running(&self) -> u32 {
         self.running
     }
@@ -205,7 +210,7 @@ impl Gate {
         self.peers.len()
     }
 
-    /// The use of a peer as of now: a new day begins with none.
+    /// The use of a peer as of now. A new day begins with no tokens used.
     fn usage(&self, now: Moment, peer: &PeerId) -> PeerUsage {
         let mut usage = self.peers.get(peer).copied().unwrap_or_default();
         if usage.since_ms != now.midnight_ms() {
@@ -233,7 +238,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Peers with running requests stay: their counts would be lost.
+    /// Forgets peers if too many are remembered. Peers with running requests stay, since their
+    /// counts would be lost.
     fn make_room(&mut self) {
         if self.peers.len() >= MAX_REMEMBERED {
             self.peers.retain(|_, usage| usage.running > 0);
@@ -263,7 +269,7 @@ impl Share {
         }
     }
 
-    /// Why requests of all peers are refused now, if they are.
+    /// Why requests of all peers are refused now; `None` if they are not.
     pub(crate) fn pauses(&self, now: Moment, load: MachineLoad) -> Option<Refusal> {
         let paused = |words: &str| Some(Refusal::new(ErrorCode::Unavailable, words));
         if load.throttle == 0 {
@@ -279,7 +285,7 @@ impl Share {
         None
     }
 
-    /// Whether peers may ask for this model, by the name that it has here.
+    /// Whether peers may ask for the model that has this name here.
     pub(crate) fn offers(&self, model: &str) -> bool {
         let listed = |listed: &String| listed.eq_ignore_ascii_case(model);
         self.models.is_empty() || self.models.iter().any(listed)
@@ -287,7 +293,8 @@ impl Share {
 }
 
 impl Hours {
-    /// Whether this minute of the day is in the span. One that begins where it ends is the whole day.
+    /// Whether this minute of the day is in the span. A span that ends where it begins is the whole
+    /// day.
     fn has(self, minute: u16) -> bool {
         let Self { from, to } = self;
         if from < to { (from..to).contains(&minute) } else { minute >= from || minute < to }

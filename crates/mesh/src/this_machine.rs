@@ -1,4 +1,5 @@
-//! This machine, as all parts of its mesh know it: its identity, its settings, what runs for it, and what it counts.
+//! What all parts of the mesh know of this machine: its identity, its settings, its tasks, and what
+//! it counts.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +33,7 @@ pub(crate) struct ThisMachine {
 }
 
 impl ThisMachine {
-    /// `lent` counts the requests of peers that are being answered here.
+    /// `lent` is the number of peers' requests that are being answered here.
     pub(crate) fn new(
         settings: Settings,
         identity: Identity,
@@ -55,14 +56,14 @@ impl ThisMachine {
         self.identity.node_id()
     }
 
-    /// Whether a node need not prove the passcode.
+    /// Whether a node is trusted without proving the passcode.
     pub(crate) fn trusts(&self, node: &NodeId) -> bool {
         self.settings.trusted.contains(node)
     }
 
-    /// Whether requests of this machine may go to a peer. With a passcode they go only to peers that prove
-    /// it or are trusted, and with `require_sealed` only to Warrens. A Warren without a link passes here: its
-    /// proof is checked once there is one.
+    /// Whether requests of this machine may go to a peer. With a passcode they go only to peers
+    /// that prove it or are trusted, and with `require_sealed` only to Warrens. A Warren without a
+    /// link passes this check; its proof is checked once there is a link.
     pub(crate) fn may_ask(&self, peer: &Peer) -> bool {
         let is_trusted = |peer: &PeerId| peer.node().is_some_and(|node| self.trusts(node));
         match peer.link() {
@@ -78,10 +79,10 @@ impl ThisMachine {
     }
 }
 
-/// The most kinds of bad messages that are counted apart.
+/// The most kinds of bad messages that are counted separately.
 const MAX_KINDS: usize = 32;
 
-/// The counts beside those of links: messages that made no sense, and problems that a person has to solve.
+/// Counts of messages that made no sense, and of problems that a person has to solve.
 #[derive(Default)]
 pub(crate) struct Counts {
     bad: Mutex<BTreeMap<String, u64>>,
@@ -89,10 +90,10 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// A message that was not understood, of this kind.
+    /// Counts a message of this kind that was not understood.
     pub(crate) fn bad(&self, kind: &str) {
         let mut bad = self.bad.lock().unwrap_or_else(PoisonError::into_inner);
-        // Peers choose the kinds: a peer could otherwise fill the memory with them.
+        // Peers choose the kinds. Without a bound a peer could fill the memory with them.
         let kind = if bad.len() < MAX_KINDS || bad.contains_key(kind) { kind } else { "other" };
         *bad.entry(kind.to_owned()).or_default() += 1;
     }

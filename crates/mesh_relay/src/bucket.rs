@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use crate::settings::Rate;
 
-/// The rest of a [`Rate`].
+/// What is left of a [`Rate`].
 ///
-/// This is not a limiter of `governor`: that admits or refuses, but a frame that was read already must be passed on,
-/// even if it is larger than a whole burst. Also, `governor` counts in whole nanoseconds, which is wrong by several
-/// percent for rates in bytes.
+/// A limiter of `governor` would not do: it admits or refuses, but a frame that was already read
+/// must be passed on, even if it is larger than a whole burst. Also, `governor` counts in whole
+/// nanoseconds, which is wrong by several percent for rates in bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Bucket {
     rate: Rate,
@@ -34,7 +34,8 @@ impl Bucket {
         Ok(())
     }
 
-    /// Takes this many tokens, also more than there are. Returns how long to wait until they are made up for.
+    /// Takes this many tokens, even more than there are. Returns how long to wait until the debt is
+    /// paid.
     pub(crate) fn owe(&mut self, now: Instant, wanted: f64) -> Duration {
         self.fill(now);
         self.left -= wanted;

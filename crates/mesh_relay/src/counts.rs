@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use protocol::mesh::relay::Code;
 
-/// The counts of a relay since its start.
+/// The counts of a mesh relay since its start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Open connections.
@@ -17,9 +17,9 @@ pub struct Counts {
     pub received: u64,
     /// Messages passed on from one node to another.
     pub frames: u64,
-    /// Their bytes.
+    /// The bytes of the messages in `frames`.
     pub bytes: u64,
-    /// Messages sent to nodes: those passed on, and the relay's own.
+    /// Messages sent to nodes: those passed on, and the mesh relay's own.
     pub sent: u64,
     /// Refusals, by reason.
     pub refused: BTreeMap<Code, u64>,
@@ -27,11 +27,11 @@ pub struct Counts {
     pub untold: u64,
     /// How often a sender had to wait for its receiver, or for its rate.
     pub waits: u64,
-    /// Messages lost within the relay. It loses none: this stays 0.
+    /// Messages lost within the mesh relay. It loses none, so this stays 0.
     pub dropped: u64,
 }
 
-/// A node, as `/peers` shows it to everybody.
+/// A node, as `/peers` shows it to anyone.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
     /// The first 16 characters of its id.

@@ -9,8 +9,8 @@
 //! - [`Remember`]: the nodes that have answered a challenge before
 //! - [`Counts`]: the counts for metrics and health
 //!
-//! Nothing is lost silently. If a receiver does not read, its sender is not read either. If that lasts too long, the
-//! relay session ends, and both ends get the reason.
+//! No message is lost silently. If a receiver does not read, nothing is read from its sender
+//! either. If that lasts too long, the relay session ends, and both ends get the reason.
 
 mod bucket;
 mod counts;

@@ -14,8 +14,8 @@ pub(crate) type Goodbye = (u16, &'static str);
 #[derive(Debug)]
 pub(crate) struct Port {
     outbox: Outbox,
-    /// Locked by the sender that waits for room. The lock is fair: otherwise all would try at once when there is room,
-    /// and one might never get any.
+    /// Held by the sender that waits for room, so that one sender tries at a time. The lock is
+    /// fair: each sender gets its turn.
     turn: Arc<Mutex<()>>,
     goodbye: oneshot::Sender<Goodbye>,
 }
@@ -36,7 +36,7 @@ impl Port {
         (Self { outbox, turn: Arc::default(), goodbye }, closing)
     }
 
-    /// Sends a message of the relay's own. If the link is closed, the message is dropped.
+    /// Sends a message of the mesh relay's own. If the link is closed, the message is dropped.
     pub(crate) fn push(&self, text: Utf8Bytes) {
         let _ = self.outbox.push(wire::Frame::Text(text));
     }
@@ -54,7 +54,8 @@ impl Port {
 impl Delivery {
     /// Sends the message once there is room.
     pub(crate) async fn send(self) -> Result<(), OutboxClosed> {
-        // Held until the message is queued: messages of one sender to a receiver stay in order.
+        // Held until the message is queued, so that messages of one sender to a receiver stay in
+        // order.
         let _turn = self.turn.lock().await;
         self.outbox.send(wire::Frame::Text(self.text)).await
     }

@@ -1,4 +1,4 @@
-//! The relay: from an HTTP request to a node's link.
+//! The mesh relay's shell: from an HTTP request to a node's link.
 
 use std::{
     collections::HashMap,
@@ -29,7 +29,7 @@ use crate::{
 /// The longest message of a connection that has not registered, in bytes.
 const MAX_OF_A_STRANGER: usize = 64 * 1024;
 
-/// A relay keeps the buffers of thousands of links that are mostly idle.
+/// Buffers are small, because a mesh relay keeps those of thousands of links that are mostly idle.
 const LIMITS: Limits = Limits {
     max_message: MAX_OF_A_STRANGER,
     read_buffer: 8 * 1024,
@@ -37,7 +37,7 @@ const LIMITS: Limits = Limits {
     fragment: 16 * 1024,
 };
 
-/// The relay: nodes connect to it, and what they say to each other passes through it.
+/// The mesh relay: nodes connect to it, and what they say to each other passes through it.
 #[derive(Clone)]
 pub struct MeshRelay {
     pub(crate) shared: Arc<Shared>,
@@ -57,7 +57,7 @@ struct Board {
 }
 
 impl MeshRelay {
-    /// A relay without nodes. `memory` knows which nodes must answer a challenge.
+    /// A mesh relay without nodes. `memory` knows which nodes must answer a challenge.
     pub fn new(settings: Settings, memory: Box<dyn Remember>) -> Self {
         let (hosts, patience) = (settings.hosts.clone(), settings.patience);
         let switchboard = Switchboard::new(settings, seal::verify_hex, memory);
@@ -66,7 +66,8 @@ impl MeshRelay {
         Self { shared, links: TaskTracker::new() }
     }
 
-    /// This relay, with the tasks of its links in `links`, so that the caller can wait for their end.
+    /// This mesh relay, with the tasks of its links in `links`, so that the caller can wait for
+    /// their end.
     #[must_use]
     pub fn tracked_by(self, links: TaskTracker) -> Self {
         Self { links, ..self }
@@ -81,8 +82,9 @@ impl MeshRelay {
         };
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let host = relay_host(host.unwrap_or_default());
-        // A node signs this name with its answer. Under another relay's name, that relay could register here with
-        // signatures that it got from its own nodes.
+        // A node signs this name with its answer. If any name were accepted, another relay could
+        // pass this relay's challenges on to its own nodes, and register here with their
+        // signatures.
         let challenge = upgrade.subprotocol().map(|_| host);
         if challenge.as_ref().is_some_and(|host| !self.shared.is_own(host)) {
             return misdirected();
@@ -102,8 +104,8 @@ impl MeshRelay {
         response
     }
 
-    /// Serves a link until it ends. `challenge`: the name by which the relay was dialled, where the
-    /// client has offered [`SUBPROTOCOL`].
+    /// Serves a link until it ends. If the client has offered [`SUBPROTOCOL`], `challenge` is the
+    /// name by which the mesh relay was dialled.
     pub async fn serve(&self, link: Link, outbox: Outbox, challenge: Option<String>) {
         socket::run(&self.shared, link, outbox, challenge.map(a_challenge)).await;
     }
@@ -114,9 +116,9 @@ impl MeshRelay {
         Counts { waits, ..self.shared.lock().switchboard.counts() }
     }
 
-    /// Closes every link with 1001; nodes come back when they find the relay again.
+    /// Closes every link with 1001. Nodes connect again when they find the mesh relay again.
     pub fn shut_down(&self) {
-        // Taken out, so that the lock is free when the links end: each of their tasks takes it.
+        // Taken out, so that the lock is free when the links end: the task of each link takes it.
         let ports = std::mem::take(&mut self.shared.lock().ports);
         for port in ports.into_values() {
             port.close((1001, "the relay is stopping"));
@@ -188,8 +190,8 @@ impl Shared {
 }
 
 impl Board {
-    /// Carries the outputs out under the lock, so that they leave in the order in which they were decided. At most one of
-    /// them has to wait for room: it is left to the task of its sender.
+    /// Carries out the outputs under the lock, so that they leave in the order in which they were
+    /// decided. At most one output has to wait for room: it is returned for the sender's task.
     fn carry_out(&mut self) -> Option<Delivery> {
         let mut waiting = None;
         while let Some(output) = self.switchboard.poll_output() {

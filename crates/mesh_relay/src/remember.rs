@@ -7,8 +7,8 @@ use std::{
 
 use base::NodeId;
 
-/// How long the stock signature of a node is refused after it has answered a challenge. That signature is always the
-/// same, so a machine that has seen it can send it, too.
+/// How long the stock signature of a node is refused after the node has answered a challenge. The
+/// stock signature is always the same, so a machine that has seen it could send it, too.
 pub const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Remembers which nodes have answered a challenge, and when, in milliseconds since 1970. Its methods are called under
@@ -21,7 +21,7 @@ pub trait Remember: Send {
     fn last_proof(&self, node: &NodeId) -> Option<u64>;
 }
 
-/// In memory only, with a bound.
+/// Keeps them in memory only, with a bound.
 #[derive(Debug)]
 pub struct InMemory {
     most: usize,
@@ -30,7 +30,7 @@ pub struct InMemory {
 }
 
 impl InMemory {
-    /// Remembers `most` nodes; beyond that the oldest are forgotten.
+    /// Remembers at most `most` nodes; the oldest are forgotten.
     pub fn new(most: usize) -> Self {
         Self { most, times: HashMap::new(), oldest: BTreeSet::new() }
     }

@@ -14,7 +14,7 @@ pub enum Admission {
 }
 
 impl Admission {
-    /// Whether a node may register; `None` stands for a node whose id is no key.
+    /// Whether a node may register; `None` stands for a node whose id is not a key.
     pub(crate) fn admits(&self, key: Option<NodeId>) -> bool {
         match self {
             Self::Open => true,
@@ -23,16 +23,16 @@ impl Admission {
     }
 }
 
-/// A rate limit: a rate per second, after a burst.
+/// A rate limit: a rate per second, and a burst.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// How many each second.
+    /// How many tokens come each second.
     pub per_second: f64,
-    /// How many at once, after a pause.
+    /// How many may be used at once, after a pause.
     pub burst: f64,
 }
 
-/// The settings of a relay.
+/// The settings of a mesh relay.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The nodes that may register.
@@ -40,9 +40,10 @@ pub struct Settings {
     /// Whether a registration without a signature is accepted. A wrong signature never is.
     pub accept_unsigned: bool,
     /// The names by which the relay is dialled, in the form of
-    /// [`relay_host`](protocol::mesh::relay::relay_host). An answer to a challenge must be for one of them. If there are
-    /// none, the name by which the connection was dialled counts; then a relay in between could pass this relay's
-    /// challenge on to its own nodes, and register as one of them.
+    /// [`relay_host`](protocol::mesh::relay::relay_host). An answer to a challenge must be for one
+    /// of them. If there are none, the name by which the connection was dialled counts. Then
+    /// another relay in between could pass this relay's challenge on to its own nodes, and register
+    /// here as one of them.
     pub hosts: Vec<String>,
     /// The most nodes.
     pub max_nodes: usize,
@@ -50,25 +51,28 @@ pub struct Settings {
     pub max_strangers: usize,
     /// The most relay sessions of one node.
     pub max_sessions: usize,
-    /// The most of them with the same other node, so that no node can take all sessions that another may have. Stock
-    /// gateways open one for each request, and have eight at once.
+    /// The most relay sessions of one node with the same other node, so that a node cannot take all
+    /// sessions that another may have. Stock gateways open one for each request, and have eight at
+    /// once.
     pub max_sessions_of_pair: usize,
-    /// The rate of a node's messages other than `relayData`. More are refused.
+    /// The rate of a node's messages other than `relayData`. Messages above it are refused.
     pub control: Rate,
-    /// The rate of a node's requests for the list of nodes. More are refused.
+    /// The rate of a node's requests for the list of nodes. Requests above it are refused.
     pub discover: Rate,
     /// The rate of a node's `relayData`, in messages. A node that sends more is read more slowly.
     pub data: Rate,
     /// The rate of a node's `relayData`, in bytes. A node that sends more is read more slowly.
     pub bytes: Rate,
-    /// The bound on announcements of a node's changed offers. The other nodes find the rest when they
-    /// ask for nodes again.
+    /// The bound on announcements of a node's changed offers. Other nodes see changes above it when
+    /// they next ask for nodes.
     pub changes: Rate,
-    /// The bound on joins that are announced to a node. It finds the rest when it asks for nodes again.
+    /// The bound on joins that are announced to a node. It sees the others when it next asks for
+    /// nodes.
     pub joins: Rate,
-    /// The bound on leaves that are announced to a node, beside those of the other ends of its relay sessions.
+    /// The bound on leaves that are announced to a node, not counting those of the other ends of
+    /// its relay sessions.
     pub leaves: Rate,
-    /// After this much silence a node is gone.
+    /// A node that is silent for this long is gone.
     pub ttl: Duration,
     /// How long a connection may be open without registering.
     pub register_within: Duration,

@@ -24,17 +24,17 @@ use crate::{
 /// How often a node is pinged.
 const PING: Duration = Duration::from_secs(15);
 
-/// After this much time without a sign of life a node is gone.
+/// A node that gives no sign of life for this long is gone.
 const DEAD: Duration = Duration::from_secs(45);
 
-/// Texts up to this size, in bytes, are copied. A slice would keep the whole buffer that it was read into until its
-/// receiver has taken it.
+/// Texts up to this size, in bytes, are copied. Otherwise a slice would keep the whole buffer that
+/// it was read into, until its receiver has taken it.
 const COPIED: usize = 8 * 1024;
 
-/// The most messages that are handled before anything else is.
+/// The most messages that are handled in one turn.
 const BATCH: usize = 32;
 
-/// A shorter pause is skipped: timers are not that exact.
+/// A shorter pause is skipped, since timers are not that exact.
 const LEAST_PAUSE: Duration = Duration::from_millis(2);
 
 /// Why a connection ends.
@@ -45,7 +45,7 @@ enum End {
     Closed,
     /// It failed.
     Broken(LinkError),
-    /// Its node gives no sign of life.
+    /// Its node gave no sign of life.
     Dead,
 }
 
@@ -56,7 +56,7 @@ struct Socket<'a> {
     outbox: Outbox,
     closing: oneshot::Receiver<Goodbye>,
     ticks: Interval,
-    /// Until when nothing was read, though something may have come.
+    /// Until when nothing was read, so that a sign of life may have come unseen.
     deaf_until: Instant,
     registered: bool,
 }
@@ -72,7 +72,7 @@ pub(crate) async fn run(
         Ok(connected) => connected,
         Err((code, reason)) => return link.close(code, reason).await,
     };
-    // However this task ends, its node is not at the relay any more.
+    // However this task ends, its node leaves the switchboard.
     let _gone = DisconnectOnDrop { shared, connection };
     let mut ticks = interval(PING);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -98,7 +98,8 @@ impl Socket<'_> {
     async fn until_end(&mut self) -> End {
         loop {
             let end = tokio::select! {
-                // A node that sends without pause must not hold up its own goodbye.
+                // The goodbye comes first. Otherwise a node that sends without pause would hold it
+                // up.
                 biased;
                 goodbye = &mut self.closing => end_of(goodbye),
                 frame = self.link.next() => match frame {
@@ -115,7 +116,7 @@ impl Socket<'_> {
     }
 
     async fn end(self, end: End) {
-        // The others should not wait for a goodbye.
+        // The other nodes should not have to wait for the closing handshake.
         self.shared.gone(self.connection);
         match end {
             End::Goodbye((code, reason)) => self.link.close(code, reason).await,
@@ -184,13 +185,14 @@ impl Socket<'_> {
         self.without_reading(pause).await
     }
 
-    /// Hands a message to its receiver. Until there is room for it, nothing more is read from its sender.
+    /// Hands a message to its receiver. Nothing more is read from its sender until there is room
+    /// for it.
     async fn deliver(&mut self, delivery: Delivery, session: &str) -> Result<(), End> {
         let to = delivery.to;
         let mut sending = pin!(delivery.send());
-        // Nearly always there is room at once, and no pause has to be noted.
+        // There is nearly always room at once; then no pause has to be counted.
         if poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx).is_ready())).await {
-            // If the receiver is gone, the switchboard says so.
+            // If the receiver is gone, the switchboard tells the sender so.
             return Ok(());
         }
         self.shared.waits.fetch_add(1, Ordering::Relaxed);
@@ -202,7 +204,7 @@ impl Socket<'_> {
         Ok(())
     }
 
-    /// Waits for something. Meanwhile it writes, but does not read.
+    /// Waits for a future. Meanwhile the link is written, but not read.
     async fn without_reading<T>(&mut self, wait: impl Future<Output = T>) -> Result<T, End> {
         let waited = tokio::select! {
             biased;
@@ -210,7 +212,7 @@ impl Socket<'_> {
             goodbye = &mut self.closing => end_of(goodbye).and(Err(End::Closed)),
             error = self.link.write_only() => Err(End::Broken(error)),
         };
-        // Its sign of life may have come meanwhile, unread.
+        // A sign of life may have come meanwhile, unread.
         self.deaf_until = Instant::now();
         waited
     }
@@ -220,7 +222,7 @@ fn end_of(goodbye: Result<Goodbye, oneshot::error::RecvError>) -> Result<(), End
     Err(goodbye.map_or(End::Closed, End::Goodbye))
 }
 
-/// The text of a frame of either kind. `None` if it is no text.
+/// The text of a text or binary frame. `None` if it is no text.
 fn text_of(frame: Frame) -> Option<Utf8Bytes> {
     match frame {
         Frame::Text(text) if text.len() <= COPIED => Some(text.as_str().into()),

@@ -13,34 +13,34 @@ use crate::{
     table::size,
 };
 
-/// How many batches may be under way.
+/// How many batches may be sent before the asker has acknowledged them.
 const MOST_AHEAD: u32 = 4;
 
-/// A pull of a linked member, as far as it is answered.
+/// The state of the answer to a linked member's pull.
 ///
 /// Entries are sent in the order of their dots, so that the cost follows what the asker lacks.
-/// Objects that change meanwhile get new dots, which may lie before the place reached. So at the end
-/// of a walk another one follows over what was noted since the walk before began, until there is
-/// nothing: at that moment the asker has everything that stands for the present context.
+/// Objects that change meanwhile get new dots, which may lie before the place that the walk has
+/// reached. So at the end of a walk another one follows, over what was noted since the last one
+/// began. When nothing was, the asker has every entry that stands for the present context.
 ///
-/// What is *dropped* meanwhile could be missed by a walk and not noticed by the asker: then the pull
-/// is cut off, and the asker begins again.
+/// If an entry is *dropped* meanwhile, a walk could miss it, and the asker would not notice. So a
+/// drop cuts the pull off, and the asker begins again.
 #[derive(Debug)]
 pub(crate) struct Answer {
     id: u64,
-    /// The writes that the asker has noted, or has been sent.
+    /// The writes that the asker has noted, or that it has been sent.
     base: Context,
-    /// The retired incarnations that the asker has as they are here, and those that it has
-    /// otherwise.
+    /// The retired incarnations that the asker has with the same writes as this member, and its
+    /// other retired incarnations.
     alike: BTreeSet<Incarnation>,
     unlike: Vec<Incarnation>,
     /// The hash of the own retired incarnations when the pull came.
     retired_hash: u64,
-    /// All that was noted here when the present walk began.
+    /// All writes that were noted here when the present walk began.
     snapshot: Context,
     reached: Option<Dot>,
-    /// Whether the list of keys is still to be sent, from which key on, and the own context when it
-    /// was begun.
+    /// Whether the list of keys is still to be sent; the last key that was sent; and this member's
+    /// context when the list was begun.
     keys_due: bool,
     last_key: Option<Key>,
     listed: Option<Context>,
@@ -53,7 +53,7 @@ impl Replica {
         let id = pull.id;
         let Some(state) = self.links.get_mut(&link) else { return };
         if id <= state.last_pull {
-            // Doubled: the batches of two answers must not be mixed.
+            // The pull came twice. The batches of two answers must not be mixed.
             return;
         }
         state.last_pull = id;
@@ -66,7 +66,7 @@ impl Replica {
         self.send_batches(link);
     }
 
-    /// None: the pull is not for this incarnation, or for another list of retired ones.
+    /// `None` if the pull is for another incarnation, or refers to another list of retired ones.
     fn answer_to(&self, pull: Pull) -> Option<Answer> {
         let is_same_list = pull.retired_hash == self.knowledge.retired_hash();
         if pull.of != self.incarnation || pull.retired.is_none() && !is_same_list {
@@ -99,8 +99,8 @@ impl Replica {
         record.is_some_and(|record| record.retired && record.seen == *seen)
     }
 
-    /// Whether the asker may have an object whose tombstone was dropped here: it has not noted
-    /// everything up to the floor.
+    /// Whether the asker may have an object whose tombstone was dropped here. That is so if it has
+    /// not noted all writes up to a floor.
     fn needs_keys(&self, asker: &Context) -> bool {
         self.knowledge.iter().any(|(incarnation, record)| match asker.seen(incarnation) {
             Some(seen) => seen.lacks(&record.seen, record.floor),
@@ -117,7 +117,7 @@ impl Replica {
     }
 
     fn send_batches(&mut self, link: LinkId) {
-        // Taken out while batches are made: making one reads the whole replica.
+        // Taken out while batches are made, since making one reads the whole replica.
         let Some(mut answer) = self.links.get_mut(&link).and_then(|state| state.answer.take())
         else {
             return;
@@ -157,7 +157,8 @@ impl Replica {
         batch
     }
 
-    /// Adds entries that the asker lacks. True: it lacks none any more.
+    /// Adds entries that the asker lacks. Returns true when it lacks none any more, false when the
+    /// batch is full.
     fn walk(&self, answer: &mut Answer, batch: &mut Batch, room: &mut usize) -> bool {
         loop {
             if !self.walk_on(answer, batch, room) {
@@ -173,7 +174,7 @@ impl Replica {
         }
     }
 
-    /// Goes on with one walk. False: the batch is full.
+    /// Continues one walk. Returns false when the batch is full.
     fn walk_on(&self, answer: &mut Answer, batch: &mut Batch, room: &mut usize) -> bool {
         let first = answer.reached.map_or(Incarnation(0), |dot| dot.incarnation);
         for (incarnation, record) in self.knowledge.from(first) {
@@ -196,7 +197,8 @@ impl Replica {
         true
     }
 
-    /// Adds keys. True: the asker has them all, or needs none.
+    /// Adds keys. Returns true when the asker has them all or needs none, false when the batch is
+    /// full.
     fn list_keys(&self, answer: &mut Answer, batch: &mut Batch, room: &mut usize) -> bool {
         if !answer.keys_due {
             return true;

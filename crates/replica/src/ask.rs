@@ -19,19 +19,20 @@ use crate::{
     take::By,
 };
 
-/// The most pulls from here at a time: each one takes memory for keys.
+/// The most pulls from here at a time. Each needs memory for keys.
 const MOST_PULLS: usize = 2;
-/// How long the next batch may take.
+/// How long to wait for the next batch.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long no pull begins after one that met a bound: it would meet it again.
+/// How long no pull begins from a member after one that met a bound, since the next would meet the
+/// bound again.
 const REST: Duration = Duration::from_secs(60);
 /// How long a pull that was cut off waits before it begins again.
 const AGAIN_AFTER: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
-/// The most keys that are gathered of one pull.
+/// The most keys that are gathered in one pull.
 const MOST_KEYS: usize = 131_072;
 
 impl Ask {
-    /// When the next batch must be here.
+    /// When the next batch must have come.
     pub(crate) fn deadline(&self) -> Instant {
         self.heard + PATIENCE
     }
@@ -56,7 +57,7 @@ impl Replica {
         let due = self.links.iter().filter(|(_, state)| state.pull_due().is_some_and(due));
         let mut due: Vec<(Instant, LinkId)> =
             due.filter_map(|(link, state)| Some((state.pull_at?, *link))).collect();
-        // The one that waits longest goes first.
+        // The pull that has waited longest begins first.
         due.sort_unstable();
         for (_, link) in due {
             if !self.may_pull() {
@@ -102,7 +103,7 @@ impl Replica {
             return;
         };
         if ask.id != batch.id || batch.number < ask.next {
-            // Of an earlier pull, or doubled.
+            // Of an earlier pull, or received twice.
             return;
         }
         let keys = batch.keys.into_iter().chain(batch.entries.iter().map(|(key, _)| key.clone()));
@@ -135,7 +136,7 @@ impl Replica {
         self.send(link, Message::More { id, batch });
     }
 
-    /// The fault that the rule `whole_pulls` prevents, for the simulator's tests.
+    /// For the simulator's tests: the fault that the rule `whole_pulls` prevents.
     fn join_early(&mut self, link: LinkId) {
         let shown = self.links.get(&link).and_then(|link| link.shown.as_ref());
         let Some(context) = shown.map(|shown| shown.context.clone()) else { return };
@@ -163,8 +164,8 @@ impl Replica {
         }
     }
 
-    /// Ends a pull that was cut off, and plans another. What it brought is noted, and not sent
-    /// again.
+    /// Ends a pull that was cut off, and plans another. The entries that it brought are noted, so
+    /// they are not sent again.
     fn begin_again(&mut self, link: LinkId) {
         let at = self.now + self.random.between(AGAIN_AFTER[0], AGAIN_AFTER[1]);
         if let Some(state) = self.links.get_mut(&link) {
@@ -177,7 +178,7 @@ impl Replica {
         let Some(state) = self.links.get_mut(&link) else { return };
         let Some(ask) = state.ask.take() else { return };
         if ask.retired_hash != self.knowledge.retired_hash() {
-            // The answer is to another list of retired incarnations.
+            // The answer refers to another list of retired incarnations.
             return self.begin_again(link);
         }
         state.hinted.clear();
@@ -207,9 +208,10 @@ impl Replica {
         self.claims.note(&state.node.clone(), claim);
     }
 
-    /// Drops what the member has noted and does not have: its deletes are older than its
-    /// tombstones. `noted` is its context when it began the list. Tombstones go as well: one of an
-    /// earlier life would stand for the object in the own list of keys.
+    /// Drops the objects that the member has noted and does not have: they were deleted, and it has
+    /// dropped their tombstones. `noted` is the member's context when it began its list of keys.
+    /// Tombstones are dropped as well: a tombstone of an earlier life would keep the key in this
+    /// member's own list of keys.
     fn drop_unlisted(&mut self, keys: &BTreeSet<Key>, last: &Last, noted: &Context) {
         let is_gone = |key: &Key, entry: &Entry| {
             !keys.contains(key)
@@ -231,7 +233,7 @@ impl Replica {
         }
     }
 
-    /// Whether the answerer had noted a write.
+    /// Whether the answering member had noted a write.
     fn is_noted_there(&self, last: &Last, noted: &Context, dot: Dot) -> bool {
         let Dot { incarnation, counter } = dot;
         let mut handed = last.retired.iter().filter(|retired| retired.incarnation == incarnation);
@@ -242,9 +244,10 @@ impl Replica {
             || is_like_here && self.knowledge.has(dot)
     }
 
-    /// Notes all that the member has noted. This is right only now: every entry that stands for one
-    /// of these writes was taken in. If contexts were joined with each batch and the pull broke off,
-    /// the entries of the missing batches would count as deleted here and be lost everywhere.
+    /// Notes all writes that the member has noted. This is right only at the end of a pull, when
+    /// every entry that stands for one of these writes was taken in. If contexts were joined with
+    /// each batch and the pull broke off, the entries of the missing batches would count as deleted
+    /// here and be lost everywhere.
     fn join(&mut self, link: LinkId, last: &Last) {
         for (incarnation, seen) in last.context.iter() {
             self.join_one(link, incarnation, seen);
@@ -260,8 +263,8 @@ impl Replica {
         }
     }
 
-    /// An incarnation that the other retired: it is retired here as well, if nothing more of it was
-    /// noted and nobody writes under it.
+    /// Takes in an incarnation that the other member retired. It is retired here as well if no
+    /// further write of it was noted and no member writes under it.
     fn join_retired(&mut self, link: LinkId, retired: &Retired) {
         let incarnation = retired.incarnation;
         self.join_one(link, incarnation, &retired.seen);

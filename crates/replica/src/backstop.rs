@@ -1,8 +1,8 @@
 //! The last resort: members whose contexts are equal, and whose objects are not.
 //!
-//! By the rules this cannot happen; a bug or a damaged disk can make it. Then the two compare their
-//! keys, bucket by bucket, and become equal by the claim itself: noted and absent is dead, and of
-//! two versions the greater stays. It is reported as an error.
+//! By the rules this cannot happen, but a bug or a damaged disk can cause it. Then the two members
+//! compare their keys, bucket by bucket. An object that one of them has noted and does not have
+//! counts as deleted, and of two versions the greater stays. The case is reported as an error.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl Replica {
-    /// Compares a shown print, if the contexts are equal.
+    /// Compares a print that a member showed with the own one, if the contexts are equal.
     pub(crate) fn check_print(&mut self, link: LinkId, print: u128) {
         let Some(state) = self.links.get(&link) else { return };
         let shown = state.shown.as_ref();
@@ -33,8 +33,8 @@ impl Replica {
         self.send(link, Message::Buckets(self.table.print().buckets().to_vec()));
     }
 
-    /// Answers with the keys of the buckets that differ, as many as one message may carry. The next
-    /// digest brings the rest.
+    /// Answers with the keys of the buckets that differ, as many as one message may carry. The
+    /// others follow after the next digest.
     pub(crate) fn on_buckets(&mut self, link: LinkId, prints: &[u128]) {
         let own = self.table.print().buckets();
         let unequal = (0..=u8::MAX)
@@ -57,7 +57,8 @@ impl Replica {
         self.send(link, Message::Keys(list.into()));
     }
 
-    /// Drops what the other has noted and does not have, and sends what it has in an older version.
+    /// Drops the objects that the other member has noted and does not have, and sends those of
+    /// which it has another version.
     pub(crate) fn on_keys(&mut self, link: LinkId, list: &KeyList) {
         let theirs: BTreeMap<&Key, Dot> = list.live.iter().map(|(key, dot)| (key, *dot)).collect();
         for (key, dot) in self.live_dots() {
@@ -94,7 +95,8 @@ impl Replica {
         }
     }
 
-    /// The other's version of an object, in spite of its noted dot: the greater stays.
+    /// Takes in the other member's version of an object although its dot is noted already, if that
+    /// version is greater.
     pub(crate) fn on_repair(&mut self, key: &Key, entry: &std::sync::Arc<crate::Entry>) {
         let is_greater = self.table.top(key).is_some_and(|top| entry.beats(top));
         if is_greater && self.knowledge.has(entry.dot) {

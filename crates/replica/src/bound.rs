@@ -1,6 +1,7 @@
-//! Bounds of decoded lists and texts, checked before anything is built from them.
+//! Bounds of decoded lists and texts. They are checked before anything is built from the bytes.
 //!
-//! A message of another member may be damaged: its announced lengths must cost no memory.
+//! A message of another member may be damaged. The lengths that it announces must not make this
+//! member reserve memory.
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The writes that each other member has noted, as far as they are known here.
+//! What each other member has noted, as far as this member knows.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ pub(crate) struct Claim {
     pub(crate) context: Context,
 }
 
-/// The newest claim of each member. They only say when something may be dropped, so an old or a
-/// wrong one costs memory or a list of keys, and never an object.
+/// The newest claim of each member. Claims only decide when something may be dropped. So an old or
+/// wrong claim costs memory or a list of keys, and never an object.
 #[derive(Debug, Default)]
 pub(crate) struct Claims(BTreeMap<NodeId, Claim>);
 
 impl Claims {
-    /// Keeps a claim if it is newer than the known one of that member. The age decides and not the
-    /// context: after an old disk was restored the context is smaller than before, and true.
+    /// Keeps a claim if it is newer than the known one of that member. Its age decides, not its
+    /// context: after an old disk was restored, a smaller context is the true one.
     pub(crate) fn note(&mut self, node: &NodeId, claim: Claim) {
         let known = self.0.get(node);
         let is_newer = known.is_none_or(|known| claim.at_s >= known.at_s);
@@ -46,12 +46,12 @@ impl Claims {
         self.0.get(node).is_some_and(|claim| claim.context.has(dot))
     }
 
-    /// The member that ran this incarnation when it was last heard of, and what it showed then.
+    /// The member that ran this incarnation when it last showed its context, and what it showed.
     pub(crate) fn of(&self, incarnation: Incarnation) -> Option<(&NodeId, &Claim)> {
         self.iter().find(|(_, claim)| claim.incarnation == incarnation)
     }
 
-    /// Drops the claims of members that are gone.
+    /// Drops the claims of members that were deleted.
     pub(crate) fn retain(&mut self, is_member: impl Fn(&NodeId) -> bool) {
         self.0.retain(|node, _| is_member(node));
     }

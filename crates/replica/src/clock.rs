@@ -10,18 +10,19 @@ use crate::{
     input::LinkId,
 };
 
-/// A counter of a stamp ends below this, so that it fits into the nanoseconds of a date.
+/// A stamp's counter stays below this, so that it can be shown as the nanoseconds of a date.
 const COUNTERS: u32 = 1_000_000;
-/// Disagreement that is reported to the operator.
+/// A greater disagreement is reported to the operator.
 pub(crate) const NOTABLE: Duration = Duration::from_secs(60);
 
-/// The own wall clock, corrected by the lower median of the differences to the linked members and
-/// of 0 for itself: of two the slower counts, of more the majority. So one clock that is an hour
-/// ahead neither moves the others nor writes an hour ahead itself.
+/// This machine's wall clock, corrected by the lower median of its differences to the linked
+/// members' clocks and of 0, its own difference. Of two clocks the slower counts, of more the
+/// majority. So a clock that is an hour ahead does not move the other members, and its own machine
+/// does not write stamps an hour ahead.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
-    /// The wall clock of each linked member, and when it was read. Kept as times and not as
-    /// differences, so that a jump of the own wall clock is corrected at once.
+    /// The wall clock of each linked member, and when it was read. These are times and not
+    /// differences, so that a jump of this machine's wall clock is corrected at once.
     walls: BTreeMap<LinkId, (Duration, Instant)>,
 }
 

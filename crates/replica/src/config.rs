@@ -13,7 +13,7 @@ pub struct Config {
     pub tombstone_age: Duration,
     /// Its bounds.
     pub limits: Limits,
-    /// The rules that hold. All of them, but in tests.
+    /// The rules that hold: all of them, except in tests.
     pub rules: Rules,
 }
 
@@ -40,22 +40,23 @@ pub struct Limits {
     pub total_bytes: usize,
     /// The most versions that wait for their time.
     pub held: usize,
-    /// The most tombstones. Above it the oldest go, whatever their age: contexts remain, so this
-    /// only makes deletes slower.
+    /// The most tombstones. Above it the oldest are dropped, whatever their age. Contexts remain,
+    /// so this only makes deletes reach others more slowly.
     pub tombstones: usize,
-    /// The most holes that one incarnation's deltas may leave.
+    /// The most holes that deltas may leave in the noted writes of one incarnation.
     pub holes: usize,
     /// The most holes that one incarnation may have while a pull is under way.
     pub pull_holes: usize,
     /// The most incarnations that are not retired.
     pub incarnations: usize,
-    /// The most incarnations that are retired. Above it none is retired any more.
+    /// The most incarnations that are retired. When it is reached, no more are retired.
     pub retired: usize,
     /// The size at which a batch ends, in bytes. One entry may go over it.
     pub batch_bytes: usize,
     /// The most entries of a batch.
     pub batch_entries: usize,
-    /// The most bytes of deltas that wait for the disk. Above it they are dropped: digests heal.
+    /// The most bytes of deltas that wait for the disk. Deltas above it are dropped, and digests
+    /// make up for them.
     pub waiting_bytes: usize,
 }
 
@@ -78,19 +79,19 @@ impl Default for Limits {
     }
 }
 
-/// The rules without which members would come to disagree. The simulator's tests switch single ones
-/// off, to prove that it would notice; nothing else does.
+/// The rules without which members would come to disagree. Only the simulator's tests switch single
+/// rules off, to prove that the simulator would notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     /// An absent object whose birth is noted is dead.
     pub births: bool,
     /// An asker below the floor gets the list of keys.
     pub floors: bool,
-    /// A version that is ahead is held; without this rule it is noted and thrown away.
+    /// A version from a clock that is ahead is held. Without this rule it is noted and thrown away.
     pub held: bool,
-    /// Contexts are joined at the end of a pull; without this rule, with each batch.
+    /// Contexts are joined at the end of a pull. Without this rule they are joined with each batch.
     pub whole_pulls: bool,
-    /// An owner repeats its word when others show its sessions otherwise.
+    /// An owner writes its sessions again when other members show them otherwise.
     pub reassertion: bool,
 }
 

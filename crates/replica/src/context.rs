@@ -9,20 +9,20 @@ use crate::{
     dot::{Dot, Incarnation},
 };
 
-/// The most holes of one incarnation that can be read from a message or a disk.
+/// The most holes of one incarnation that are accepted from a message or a disk.
 const MOST_HOLES: usize = 65_537;
-/// The most incarnations of one context that can be read.
+/// The most incarnations of one context that are accepted.
 const MOST_INCARNATIONS: usize = 513;
 
 /// A range of counters, both ends included.
 pub(crate) type Range = (u64, u64);
 
-/// The noted writes of one incarnation: all up to `max`, but for the holes.
+/// The noted writes of one incarnation: all up to `max`, except for the holes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "UncheckedSeen")]
 pub struct Seen {
     max: u64,
-    /// Ascending, apart from each other, all below `max`.
+    /// In ascending order, not touching each other, all below `max`.
     holes: Vec<Range>,
 }
 
@@ -42,7 +42,7 @@ impl Seen {
         (1..=self.max).contains(&counter) && self.hole_at(counter).is_err()
     }
 
-    /// The holes together with everything from `max` to `to`: what is not noted of `1..=to`.
+    /// The counters of `1..=to` that are not noted: the holes, and everything above `max`.
     pub(crate) fn gaps(&self, to: u64) -> Vec<Range> {
         let below = self.holes.iter().filter(|(from, _)| *from <= to);
         let mut gaps: Vec<_> = below.map(|(from, end)| (*from, (*end).min(to))).collect();
@@ -67,7 +67,7 @@ impl Seen {
         }
     }
 
-    /// Notes a write. Skipped counters become a hole.
+    /// Notes a write. Counters that it skips become a hole.
     pub(crate) fn note(&mut self, counter: u64) {
         if counter > self.max {
             if counter > self.max + 1 {
@@ -88,7 +88,7 @@ impl Seen {
         self.max = max;
     }
 
-    /// The hole with this counter, or where one would stand.
+    /// The index of the hole with this counter, or the index at which one would be inserted.
     fn hole_at(&self, counter: u64) -> Result<usize, usize> {
         let at = self.holes.partition_point(|(_, to)| *to < counter);
         match self.holes.get(at) {
@@ -98,7 +98,8 @@ impl Seen {
     }
 }
 
-/// Whether one of the ranges contains `gap`. The ranges lie apart, so none contains it in parts.
+/// Whether one of the ranges contains `gap`. The ranges do not touch, so several together cannot
+/// contain it.
 fn is_within(gap: Range, ranges: &[Range]) -> bool {
     let at = ranges.partition_point(|(_, to)| *to < gap.0);
     ranges.get(at).is_some_and(|(from, to)| *from <= gap.0 && gap.1 <= *to)
@@ -134,14 +135,14 @@ impl TryFrom<UncheckedSeen> for Seen {
     fn try_from(seen: UncheckedSeen) -> Result<Self, &'static str> {
         let mut last = 0_u64;
         for (from, to) in &seen.holes {
-            // The last noted counter lies between two holes, so they never touch.
+            // At least one noted counter lies between two holes, so they never touch.
             let apart = last == 0 && *from == 1 || *from > last.saturating_add(1);
             if !apart || from > to || *to >= seen.max {
                 return Err("holes are out of order");
             }
             last = *to;
         }
-        // A counter is increased by one at many places: the highest must leave room.
+        // Counters are increased by one in many places, so the highest must leave room for that.
         if seen.max == 0 || seen.max >= 1 << 53 {
             return Err("a counter is out of range");
         }
@@ -169,7 +170,7 @@ impl Context {
         self.0.iter().map(|(incarnation, seen)| (*incarnation, seen))
     }
 
-    /// How many incarnations it names.
+    /// How many incarnations it has.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -186,7 +187,7 @@ impl Context {
         }
     }
 
-    /// The gaps in an incarnation's writes `1..=to`.
+    /// The counters of `1..=to` of an incarnation that are not noted.
     pub(crate) fn gaps(&self, incarnation: Incarnation, to: u64) -> Vec<Range> {
         self.0.get(&incarnation).map_or_else(|| vec![(1, to)], |seen| seen.gaps(to))
     }

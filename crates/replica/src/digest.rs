@@ -1,4 +1,4 @@
-//! Links, and what members show each other of what they have noted.
+//! Links, and the digests and hints by which members show each other what they have noted.
 
 use std::time::{Duration, Instant};
 
@@ -17,15 +17,16 @@ use crate::{
 
 /// The time between two digests of a link, spread so that members do not send all at once.
 const DIGEST_EVERY: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
-/// The time between two digests that name what is known of others.
+/// The time between two digests that say what is known of other members.
 const FULL_EVERY: Duration = Duration::from_secs(60);
-/// How long writes are gathered before they are hinted at.
+/// How long new dots are gathered before a hint names them.
 const HINT_AFTER: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(40)];
-/// How long a missing write may take: messages of several links overtake each other.
+/// How long a missing write may take to come before it is pulled. Messages of several links
+/// overtake each other.
 const HOLE_AFTER: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(150)];
-/// The most incarnations of one hint. With more a digest is as short.
+/// The most incarnations of one hint. With more, a digest is not longer than the hint would be.
 const MOST_NEWS: usize = 64;
-/// The most members of one digest that an age is believed of, in seconds: ten years.
+/// The greatest age of a claim that is believed, in seconds: ten years.
 const OLDEST_S: u32 = 10 * 365 * 24 * 3600;
 
 impl Replica {
@@ -40,7 +41,7 @@ impl Replica {
         self.links.remove(&link);
         self.clock.forget(link);
         self.outbox.forget(link);
-        // A look at tombstones is rarer without links.
+        // Without links the next look at tombstones comes later.
         self.tidy_at = None;
     }
 
@@ -71,7 +72,7 @@ impl Replica {
         }
     }
 
-    /// Sends a digest, once a minute with what is known of others.
+    /// Sends a digest. Once a minute it also says what is known of other members.
     fn send_digest(&mut self, link: LinkId) {
         let next = self.now + self.random.between(DIGEST_EVERY[0], DIGEST_EVERY[1]);
         let (now, incarnation) = (self.now, self.incarnation);
@@ -119,8 +120,8 @@ impl Replica {
         self.send(link, Message::Hint(LargestDots(dots.collect())));
     }
 
-    /// Something of `incarnation` came over the link `from`: members that have no link to the
-    /// writer hear of it soon. A full mesh sends no hints.
+    /// Plans hints about a write of `incarnation` that came over the link `from`, so that members
+    /// without a link to the writer learn of it soon. In a full mesh of links no hints are needed.
     pub(crate) fn plan_hints(&mut self, from: LinkId, incarnation: Incarnation) {
         let max = self.knowledge.get(incarnation).map_or(0, |record| record.seen.max());
         let at = self.now + self.random.between(HINT_AFTER[0], HINT_AFTER[1]);
@@ -138,7 +139,8 @@ impl Replica {
     pub(crate) fn on_digest(&mut self, link: LinkId, digest: Digest) {
         let Some(state) = self.links.get_mut(&link) else { return };
         if state.incarnation != digest.incarnation {
-            // Of an earlier start of that member: the link's end says which one it is.
+            // This is from an earlier start of that member. The current incarnation was given when
+            // the link came up.
             return;
         }
         let node = state.node.clone();
@@ -157,7 +159,7 @@ impl Replica {
         }
     }
 
-    /// Members write, whatever was thought of their incarnations.
+    /// Takes incarnations off the list of retired ones if members write under them.
     fn take_back_used(&mut self) {
         if self.knowledge.retired_count() == 0 {
             return;
@@ -197,8 +199,8 @@ impl Replica {
         }
     }
 
-    /// A write of the sender. A write missing before it is soon pulled from the sender, which has
-    /// all its own.
+    /// Takes in a write of the sender. If an earlier write of the same incarnation is missing, it
+    /// is soon pulled from the sender, which has all its own writes.
     pub(crate) fn on_delta(&mut self, link: LinkId, key: &Key, entry: &std::sync::Arc<Entry>) {
         let is_taken = self.take(link, key, entry, By::Delta);
         let Dot { incarnation, counter } = entry.dot;

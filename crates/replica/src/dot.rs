@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// 64 random bits, drawn at each start of a member.
 ///
 /// A counter alone would be used twice after a crash that lost the newest writes, after an old disk
-/// was restored, or on a copied disk: two writes would have one name, and one of them would be lost.
+/// was restored, or on a copied disk. Then two writes would have one name, and one of them would be
+/// lost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Incarnation(#[serde(with = "postcard::fixint::le")] pub u64);
 

@@ -10,14 +10,15 @@ use crate::{bound, dot::Dot};
 pub const MOST_NODE_BYTES: usize = 128;
 /// The longest id of an object, in bytes.
 pub const MOST_ID_BYTES: usize = 256;
-/// The most earlier lives that a version remembers. Longer ago, every member has noted them.
+/// The most earlier lives that a version remembers. Births of lives before these have long been
+/// noted by every member.
 pub const MOST_EARLIER: usize = 8;
 /// The longest value, in bytes.
 pub const MOST_VALUE_BYTES: usize = 192 * 1024;
-/// The largest generation, life or count of moves. JSON numbers are exact below it.
+/// The bound of generations, lives and counts of moves. JSON numbers are exact below it.
 pub const MOST_NUMBER: u64 = 1 << 53;
 
-/// The id of a member of the cluster, as its operator's disk holds it.
+/// The id of a member of the cluster, as it is stored on that member's disk.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeId(#[serde(deserialize_with = "bound::text::<_, MOST_NODE_BYTES>")] Arc<str>);
 
@@ -58,13 +59,13 @@ impl fmt::Debug for NodeId {
 pub struct Kind(pub u16);
 
 impl Kind {
-    /// A member of the cluster. Written by itself; anybody may delete it.
+    /// A member of the cluster. Written by itself; any member may delete it.
     pub const MEMBER: Self = Self(1);
     /// A session. Written by its owner only.
     pub const SESSION: Self = Self(2);
-    /// A project. Written by anybody.
+    /// A project. Written by any member.
     pub const PROJECT: Self = Self(3);
-    /// A team. Written by its owner; anybody may delete it.
+    /// A team. Written by its owner; any member may delete it.
     pub const TEAM: Self = Self(4);
 }
 
@@ -96,7 +97,7 @@ impl fmt::Debug for Key {
 pub struct Stamp {
     /// Milliseconds since 1970.
     pub wall_ms: u64,
-    /// Tells writes of one millisecond apart: below a million, so that it can be shown as the
+    /// Tells writes of one millisecond apart. It is below a million, so that it can be shown as the
     /// nanoseconds of a date.
     pub counter: u32,
     /// The writer.
@@ -106,22 +107,23 @@ pub struct Stamp {
 /// The part of a rank that grows with each write of one life.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Version {
-    /// Of sessions, which have one writer: a number that it counts up.
+    /// For sessions, which have one writer: a number that the writer counts up.
     Generation(u64),
-    /// Of everything else.
+    /// For all other kinds.
     Stamp(Stamp),
 }
 
 /// The place of a version among those of its object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rank {
-    /// How often the session moved to another owner; 0 for all other kinds. It does not decide which
-    /// version is greater, since a member may not know of a move: it tells a former owner that its
-    /// word no longer counts.
+    /// How often the session moved to another owner; 0 for all other kinds. It does not decide
+    /// which version is greater, since a member may not know of a move. It tells a former owner
+    /// that its versions no longer count.
     pub moves: u64,
-    /// In which life the object is. A session's life has the number of its first generation; it
-    /// begins another one after a delete, and with a move. A member's first life is 0, and the later
-    /// ones are numbered so, too. Always 0 for kinds whose delete is final.
+    /// The number of the object's life. A session begins a new life after a delete and with each
+    /// move; a life of a session has the number of its first generation. A member's first life is
+    /// 0, and later ones are numbered like those of sessions. Always 0 for kinds whose delete is
+    /// final.
     pub life: u64,
     /// The place among the versions of this life.
     pub version: Version,
@@ -136,16 +138,17 @@ pub struct Entry {
     pub dead: bool,
     /// The write's name.
     pub dot: Dot,
-    /// The name of the first write of the object (of a session, of this life). It stays in later
-    /// versions. A member that noted it, and has nothing under the key, knows that the object was
-    /// deleted, even if it never saw this version: otherwise a write made at the same time as a
-    /// delete would bring the object back once the tombstone is gone.
+    /// The name of the object's first write; for a session, of the first write of this life. Later
+    /// versions keep it. A member that noted this write, and has no entry under the key, knows that
+    /// the object was deleted, even if it never saw this version. Otherwise a write made at the
+    /// same time as a delete would bring the object back once the tombstone is dropped.
     pub birth: Dot,
-    /// The births of the lives before this one, the latest last. They are noted together with the
-    /// tombstone of this life when that is dropped, for the same reason.
+    /// The births of earlier lives, the latest last. When the tombstone of this life is dropped,
+    /// they are noted with it, so that versions of those lives are known to be dead, too.
     #[serde(deserialize_with = "bound::list::<_, _, MOST_EARLIER>")]
     pub earlier: Vec<Dot>,
-    /// Whether a plain peer, which does not take part in replication, said this first.
+    /// Whether it was adopted: a plain peer, which does not take part in replication, said it
+    /// first.
     pub adopted: bool,
     /// The member that runs the session, holds the project's files or keeps the team.
     pub owner: NodeId,
@@ -171,9 +174,9 @@ impl fmt::Debug for Entry {
 impl Entry {
     /// Whether this version wins over `other` of the same object.
     ///
-    /// A delete wins over every version of its life, whatever their stamps: if the order of times
-    /// decided, the winner would depend on whether the tombstone had been dropped already. The dot
-    /// comes last, so that any two versions have an order and all members agree on it.
+    /// A delete wins over every version of its life, whatever their stamps. If the times decided,
+    /// the winner would depend on whether the tombstone had already been dropped. The dot is
+    /// compared last, so that any two versions have an order and all members agree on it.
     pub fn beats(&self, other: &Self) -> bool {
         self.place() > other.place()
     }

@@ -14,13 +14,14 @@ use crate::{
 /// One thing to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
-    /// A version of an object; none: the place is empty now.
+    /// A version of an object, or that its place is empty now.
     Entry {
         /// Its place.
         layer: Layer,
         /// The object.
         key: Key,
-        /// The version, with the wall clock (milliseconds) when it was taken in.
+        /// The version, with the wall clock in milliseconds when it was taken in; `None` if the
+        /// place is empty.
         entry: Option<(Arc<Entry>, u64)>,
     },
     /// The noted writes of an incarnation.
@@ -34,7 +35,7 @@ pub enum Fact {
     Generation(u64),
 }
 
-/// The name of a fact: a new one replaces the old one of the same name.
+/// The name of a fact. A new fact replaces the stored one of the same name.
 #[derive(Serialize, Deserialize)]
 enum Name {
     Entry(Layer, Key),
@@ -43,7 +44,7 @@ enum Name {
 }
 
 impl Fact {
-    /// The name and the bytes of the fact; no bytes: it is to be removed.
+    /// The name and the bytes of the fact; without bytes, the stored fact is to be removed.
     pub fn to_bytes(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         match self {
             Self::Entry { layer, key, entry } => {
@@ -90,8 +91,8 @@ impl Stored {
     ///
     /// # Errors
     ///
-    /// If one of them cannot be read. Going on without it would not be safe: a context without its
-    /// entries counts objects as deleted.
+    /// If one of them cannot be read. It would not be safe to start without it: a context without
+    /// its entries counts objects as deleted.
     pub fn from_bytes<'a>(
         facts: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) -> Result<Self, Unreadable> {

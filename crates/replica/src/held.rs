@@ -1,11 +1,13 @@
-//! Versions from a clock that is ahead.
+//! Versions whose writer's clock is ahead.
 //!
 //! A version that is more than a minute ahead of the cluster's time is noted, stored and passed on,
-//! but is not shown, and does not move this member's clock. Thrown away it would be lost together
-//! with what it replaced: its dot is noted, so others would take the object for deleted.
+//! but is not shown, and does not move this member's clock. If it were thrown away, the object
+//! would be lost: the dot of the version is noted, so other members would take the object for
+//! deleted.
 //!
-//! A member's own entry never waits. Only the member itself changes it, so its clock can win over
-//! nobody, and without the entry nobody would know the machine.
+//! A member's own entry never waits. Only the member itself writes it, so its clock gives it no
+//! advantage over other writers, and without the entry the other members would not know the
+//! machine.
 
 use std::{
     sync::Arc,
@@ -19,11 +21,11 @@ use crate::{
     table::Layer,
 };
 
-/// How far ahead a version may be.
+/// How far ahead a version may be without being held.
 pub(crate) const AHEAD: Duration = Duration::from_secs(60);
 
 impl Replica {
-    /// Whether a version must wait. A delete never waits: it wins whatever its time is.
+    /// Whether a version must wait. A delete never waits, since it wins whatever its time is.
     pub(crate) fn is_ahead(&self, key: &Key, entry: &Entry) -> bool {
         !entry.dead && key.kind != Kind::MEMBER && !self.wait(entry).is_zero()
     }
@@ -39,14 +41,14 @@ impl Replica {
         u64::try_from(self.time().as_millis()).unwrap_or_default()
     }
 
-    /// When the first held version counts.
+    /// When the first held version comes to count.
     pub(crate) fn held_due(&self) -> Option<Instant> {
         let waits = self.table.all_held().map(|(_, entry)| self.wait(entry));
         // A time too far away for the clock never comes.
         self.now.checked_add(waits.min()?)
     }
 
-    /// Gives every held version whose time has come its place.
+    /// Puts every held version whose time has come in its place.
     pub(crate) fn release_held(&mut self) {
         let due = self.table.all_held().filter(|(key, entry)| !self.is_ahead(key, entry));
         let due: Vec<(Key, Arc<Entry>)> =

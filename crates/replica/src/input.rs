@@ -16,8 +16,8 @@ pub struct LinkId(pub u64);
 #[derive(Debug, Clone)]
 pub enum Input {
     /// This member writes an object. The session of a write belongs to this member from then on,
-    /// unless it moves away. An equal value is written, too: the driver leaves out what is no
-    /// change.
+    /// unless it moves away. An unchanged value is written as well: the driver must leave out such
+    /// writes.
     Write {
         /// The object.
         key: Key,
@@ -25,16 +25,17 @@ pub enum Input {
         owner: NodeId,
         /// The object as JSON text.
         value: Arc<str>,
-        /// How it goes on.
+        /// How the write goes on from the version before it.
         change: Change,
     },
-    /// This member deletes an object: its own session, one of a lost owner, any other object.
+    /// This member deletes an object: its own session, a session of a lost owner, or an object of
+    /// another kind.
     Delete {
         /// The object.
         key: Key,
     },
     /// A plain peer, which does not take part in replication, said this. The driver has checked
-    /// that the peer may. What is known already is not written again.
+    /// that the peer may say it. A version that is known already is not written again.
     Adopt {
         /// The object.
         key: Key,
@@ -45,9 +46,10 @@ pub enum Input {
         /// The object as JSON text.
         value: Arc<str>,
     },
-    /// A session that moves here is staged: when its new entry arrives it is this member's own.
-    /// Without this the entry would be taken for a session that this disk forgot, and deleted. It
-    /// is not stored: the driver says it again after a start, before the first link.
+    /// A session that moves here is staged. When its new entry arrives, the session belongs to this
+    /// member. Without this input the entry would be taken for a session that this disk forgot, and
+    /// deleted. The expectation is not stored: the driver repeats it after a start, before the
+    /// first link.
     Expect {
         /// The session.
         key: Key,
@@ -79,11 +81,12 @@ pub enum Input {
         message: Message,
     },
     /// Another machine appeared with this member's id. For ten seconds this member does not repeat
-    /// its word on its sessions: both machines would write against each other without end.
+    /// the versions of its sessions. Otherwise both machines would write against each other without
+    /// end.
     Doubled,
     /// The facts of every [`Output::Keep`](crate::Output::Keep) up to this token are on the disk.
     Kept {
-        /// The token of the last stored one.
+        /// The token of the last of them.
         token: u64,
     },
 }
@@ -91,16 +94,16 @@ pub enum Input {
 /// How a write goes on from the version before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// A new version of the same life. A session of this member that others think is dead begins a
-    /// new life by itself.
+    /// A new version of the same life. If other members took this member's session for dead, the
+    /// write begins a new life.
     Update,
-    /// The object begins again if it was deleted: a member that was invited again.
+    /// The object begins a new life if it was deleted: a member was invited again.
     Begin,
     /// The session moves to the written owner. Only the driver of a hand-over writes this.
     Move,
 }
 
-/// Why a write of this member, or a plain peer's, was not made.
+/// Why a write, a delete or an adoption was not made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The object was deleted, and its kind does not begin again.
@@ -115,10 +118,10 @@ pub enum Refused {
     /// An id or the value is too long.
     #[error("it is too large: the limit is {limit} bytes")]
     TooLarge {
-        /// The limit that it is above.
+        /// The limit that was exceeded.
         limit: usize,
     },
-    /// The cluster's objects are too many, or too large together.
+    /// The cluster's objects are too many, or together too large.
     #[error("the cluster holds too many objects")]
     Full,
     /// A plain peer's stamp is more than a minute ahead, or out of range.

@@ -15,12 +15,12 @@ use crate::{
 pub struct Record {
     /// The noted writes.
     pub seen: Seen,
-    /// The highest counter of a tombstone that was dropped, here or by a member whose context was
-    /// joined. Such a delete is no longer an entry that a pull could bring: a member that has not
+    /// The highest counter of a tombstone that was dropped here, or by a member whose context was
+    /// joined. A pull cannot bring such a delete as an entry any more, so a member that has not
     /// noted it needs the list of keys.
     pub floor: u64,
-    /// Whether it will hardly write again: digests name it no longer, but in a hash over all such
-    /// records.
+    /// Whether it is unlikely to write again. Digests no longer name it; they carry only a hash
+    /// over all such records.
     pub retired: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Record {
 pub(crate) struct Knowledge {
     records: BTreeMap<Incarnation, Record>,
     retired_count: usize,
-    /// A sum over the retired incarnations with their writes, which is equal where the lists are.
+    /// A sum of hashes of the retired incarnations with their writes. It is equal for equal lists.
     retired_hash: u64,
 }
 
@@ -73,7 +73,7 @@ impl Knowledge {
         unretired.map(|(incarnation, record)| (incarnation, record.seen.clone())).collect()
     }
 
-    /// The noted writes of all incarnations, retired ones among them.
+    /// The noted writes of all incarnations, including retired ones.
     pub(crate) fn all(&self) -> Context {
         self.iter().map(|(incarnation, record)| (incarnation, record.seen.clone())).collect()
     }
@@ -84,7 +84,7 @@ impl Knowledge {
         retired.map(|(incarnation, record)| (incarnation, record.seen.clone())).collect()
     }
 
-    /// Whether this context is the own one.
+    /// Whether this context is equal to the own one.
     pub(crate) fn is(&self, context: &Context) -> bool {
         let unretired = self.iter().filter(|(_, record)| !record.retired);
         unretired.map(|(incarnation, record)| (incarnation, &record.seen)).eq(context.iter())
@@ -104,7 +104,7 @@ impl Knowledge {
         self.unretired_count() + new.count()
     }
 
-    /// How many holes its incarnation would have after the write is noted.
+    /// How many holes the dot's incarnation would have after the write is noted.
     pub(crate) fn holes_after(&self, dot: Dot) -> usize {
         match self.records.get(&dot.incarnation) {
             Some(record) => record.seen.holes_after(dot.counter),
@@ -129,7 +129,7 @@ impl Knowledge {
         }
     }
 
-    /// Raises a floor. False: it was as high before.
+    /// Raises a floor. Returns false if it was at least as high before.
     pub(crate) fn raise_floor(&mut self, incarnation: Incarnation, counter: u64) -> bool {
         let record = self.records.entry(incarnation).or_default();
         let raised = counter > record.floor;
@@ -137,12 +137,12 @@ impl Knowledge {
         raised
     }
 
-    /// Puts an incarnation on the list of retired ones. False: nothing changed.
+    /// Puts an incarnation on the list of retired ones. Returns false if nothing changed.
     pub(crate) fn retire(&mut self, incarnation: Incarnation) -> bool {
         self.set_retired(incarnation, true)
     }
 
-    /// Takes an incarnation off the list of retired ones. False: nothing changed.
+    /// Takes an incarnation off the list of retired ones. Returns false if nothing changed.
     pub(crate) fn unretire(&mut self, incarnation: Incarnation) -> bool {
         self.set_retired(incarnation, false)
     }

@@ -13,13 +13,14 @@
 //! A write is an [`Entry`] under a [`Key`], named by its [`Dot`]. A [`Context`] is the set of dots
 //! that a member has taken in. Every rule serves one claim: *a member's live entries are a function
 //! of the writes whose dots it has noted: for each key the greatest write, nothing where that is a
-//! delete.* So merging two members is the union of two sets, in any order and as often as one likes.
+//! delete.* So merging two members is the union of two sets. The order does not matter, nor does
+//! repetition.
 //!
 //! - [`entry`]: which of two versions is the greater ([`Entry::beats`])
 //! - `take`: one entry of another member, taken in
-//! - `write`, `own`: writes of this member, and its word on its own sessions
-//! - `held`: versions from a clock that is ahead
-//! - `tombstones`, `retire`: deletes and old incarnations, dropped again
+//! - `write`, `own`: writes of this member, and its repeated writes of its own sessions
+//! - `held`: versions whose writer's clock is ahead
+//! - `tombstones`, `retire`: when tombstones and old incarnations are dropped
 //! - `digest`, `ask`, `answer`, `backstop`: how two members become equal
 //!
 //! # The interface
@@ -30,7 +31,7 @@
 //!   [`decode`](Message::decode)
 //! - [`Fact`], [`Stored`]: what lies on the disk
 //! - [`handover`]: how a session moves to another member
-//! - `view`: what is shown ([`Replica::get`], [`Replica::entries`]), and figures ([`Figures`])
+//! - `view`: the shown objects ([`Replica::get`], [`Replica::entries`]), and figures ([`Figures`])
 
 mod answer;
 mod ask;

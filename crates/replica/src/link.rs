@@ -12,35 +12,38 @@ use crate::{
     entry::{Key, NodeId},
 };
 
-/// A link to another member, and what is under way over it.
+/// A link to another member, and what is under way over it. In this type's fields, *the member* is
+/// the linked one.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) node: NodeId,
     pub(crate) incarnation: Incarnation,
-    /// The incarnations that this member has links to.
+    /// The incarnations that the member has links to.
     pub(crate) neighbours: BTreeSet<Incarnation>,
-    /// The digest that this member showed last.
+    /// The content of the member's last digest.
     pub(crate) shown: Option<Shown>,
-    /// Writes that this member has, as a hint or a delta says: the highest of each incarnation.
+    /// The highest counter of each incarnation that the member has noted, as hints and deltas say.
     pub(crate) hinted: BTreeMap<Incarnation, u64>,
     /// When the next digest leaves.
     pub(crate) digest_at: Instant,
-    /// When the next digest with the contexts of others leaves.
+    /// When the next digest leaves that also says what is known of other members.
     pub(crate) full_at: Instant,
-    /// Writes of others that this member may not have, and when they are hinted at.
+    /// Writes of other members that the member may not have noted, and when to send a hint about
+    /// them.
     pub(crate) news: BTreeMap<Incarnation, u64>,
     pub(crate) hint_at: Option<Instant>,
-    /// When to pull from this member, if it still has something that is lacking here then.
+    /// When to pull from the member, if it then still has writes that are not noted here.
     pub(crate) pull_at: Option<Instant>,
-    /// Before this no pull begins: the last one met a bound.
+    /// No pull begins before this time, since the last one met a bound.
     pub(crate) rest_until: Option<Instant>,
-    /// The pull from this member.
+    /// The pull that is under way from the member.
     pub(crate) ask: Option<Ask>,
-    /// Whether its list of retired incarnations is not the one that it showed.
+    /// Whether the member's list of retired incarnations may differ from the one that its last
+    /// digest stood for.
     pub(crate) is_list_stale: bool,
-    /// This member's pull from here.
+    /// The answer to the pull that the member makes.
     pub(crate) answer: Option<Answer>,
-    /// The number of this member's last pull.
+    /// The number of the member's last pull.
     pub(crate) last_pull: u64,
 }
 
@@ -61,7 +64,7 @@ pub(crate) struct Ask {
     pub(crate) heard: Instant,
     /// The keys that the member listed, and those of the entries that it sent.
     pub(crate) keys: BTreeSet<Key>,
-    /// Whether a bound kept an entry out.
+    /// Whether an entry was not taken in because of a bound.
     pub(crate) refused: bool,
     /// The hash of the retired incarnations when the pull began.
     pub(crate) retired_hash: u64,

@@ -1,4 +1,4 @@
-//! The messages of members about their replicas.
+//! The messages that members send each other about their replicas.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::{
     print::BUCKETS,
 };
 
-/// The longest message, in bytes. The longest that is written is a batch of 256 KiB whose last
-/// entry has 192 KiB, with the widest context.
+/// The longest message, in bytes. The longest one that is written is a batch of 256 KiB that ends
+/// with an entry of 192 KiB and the largest context.
 const MOST_BYTES: usize = 1024 * 1024;
 /// The most members that a digest names.
 pub(crate) const MOST_MEMBERS: usize = 1_024;
@@ -27,9 +27,9 @@ pub(crate) const MOST_ENTRIES: usize = 4_096;
 /// One message between two members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// The sender's noted writes: the receiver pulls what it lacks.
+    /// The sender's noted writes. The receiver pulls the writes that it lacks.
     Digest(Box<Digest>),
-    /// The sender has taken in something that the receiver may not have.
+    /// The sender has noted writes that the receiver may not have.
     Hint(LargestDots),
     /// The sender's own write, sent when it was made.
     Delta {
@@ -38,9 +38,9 @@ pub enum Message {
         /// The version.
         entry: Arc<Entry>,
     },
-    /// Send what I lack.
+    /// The receiver is to send what the sender lacks.
     Pull(Pull),
-    /// A batch arrived: send another.
+    /// A batch arrived, and the receiver is to send another.
     More {
         /// The pull.
         id: u64,
@@ -49,7 +49,7 @@ pub enum Message {
     },
     /// A part of the answer to a pull.
     Batch(Box<Batch>),
-    /// The pull cannot go on: something was dropped meanwhile. Begin again.
+    /// The pull cannot go on, since something was dropped meanwhile. The asker is to begin again.
     Cut {
         /// The pull.
         id: u64,
@@ -58,8 +58,7 @@ pub enum Message {
     Buckets(#[serde(deserialize_with = "bound::list::<_, _, BUCKETS>")] Vec<u128>),
     /// The keys and dots of buckets whose prints differ.
     Keys(Box<KeyList>),
-    /// The sender's version of an object of which the receiver has another one, although the
-    /// receiver has noted it.
+    /// The sender's version of an object. The receiver has noted that version, and has another one.
     Repair {
         /// The object.
         key: Key,
@@ -68,7 +67,7 @@ pub enum Message {
     },
 }
 
-/// The writes that a member has noted, and those that it knows of the others.
+/// The writes that a member has noted, and what it knows of the other members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest {
     /// The sender's incarnation.
@@ -77,7 +76,7 @@ pub struct Digest {
     pub wall_us: u64,
     /// The sender's noted writes.
     pub context: Context,
-    /// Equal where the lists of retired incarnations are equal.
+    /// A hash that is equal where the lists of retired incarnations are equal.
     #[serde(with = "postcard::fixint::le")]
     pub retired: u64,
     /// The print of the sender's live entries.
@@ -88,21 +87,21 @@ pub struct Digest {
     /// The incarnations that the sender has links to.
     #[serde(deserialize_with = "bound::list::<_, _, MOST_MEMBERS>")]
     pub links: Vec<Incarnation>,
-    /// The sender's knowledge of the others; empty but once a minute.
+    /// The sender's knowledge of other members. It is sent once a minute, and is empty otherwise.
     #[serde(deserialize_with = "bound::list::<_, _, MOST_MEMBERS>")]
     pub claims: Vec<ClaimOf>,
 }
 
-/// The knowledge of a digest's sender about another member.
+/// What a digest's sender knows of another member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimOf {
     /// The other member.
     pub node: NodeId,
     /// Its incarnation.
     pub incarnation: Incarnation,
-    /// How long ago it showed this, in seconds. A time would depend on clocks.
+    /// How long ago that member showed this, in seconds. A point in time would depend on clocks.
     pub age_s: u32,
-    /// Its context; none: equal to the sender's own.
+    /// That member's context; `None` if it is equal to the sender's own.
     pub context: Option<Context>,
 }
 
@@ -117,14 +116,15 @@ pub struct LargestDots(
 pub struct Pull {
     /// The number of this pull among the asker's.
     pub id: u64,
-    /// The incarnation that is asked. Another one may have lost what this one showed.
+    /// The incarnation that is asked. Another incarnation of that member may have lost what this
+    /// one showed.
     pub of: Incarnation,
     /// The asker's noted writes.
     pub context: Context,
     /// The hash of the asker's retired incarnations.
     #[serde(with = "postcard::fixint::le")]
     pub retired_hash: u64,
-    /// The asker's retired incarnations; none: they are those of the answerer.
+    /// The asker's retired incarnations; `None` if the answering member has the same list.
     #[serde(deserialize_with = "bound::optional_list::<_, _, MOST_RETIRED>")]
     pub retired: Option<Vec<(Incarnation, Seen)>>,
 }
@@ -134,33 +134,36 @@ pub struct Pull {
 pub struct Batch {
     /// The pull.
     pub id: u64,
-    /// The number of this batch, from 0. A gap means that one was lost.
+    /// The number of this batch, counted from 0. A gap means that a batch was lost.
     pub number: u32,
     /// Versions that the asker lacks.
     #[serde(deserialize_with = "bound::list::<_, _, MOST_ENTRIES>")]
     pub entries: Vec<(Key, Arc<Entry>)>,
-    /// A part of the list of the answerer's keys.
+    /// A part of the list of the answering member's keys.
     #[serde(deserialize_with = "bound::list::<_, _, MOST_ENTRIES>")]
     pub keys: Vec<Key>,
-    /// In the last batch: what the asker has noted once it has taken in all batches.
+    /// In the last batch: what the asker may note once it has taken in all batches.
     pub last: Option<Last>,
 }
 
 /// The end of a pull.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Last {
-    /// The answerer's context. Every entry whose dot is in it was sent or was the asker's already.
+    /// The answering member's context. Every entry whose dot is in it was sent, or the asker had it
+    /// already.
     pub context: Context,
-    /// The highest dots of tombstones that the answerer, or one that it joined, has dropped.
+    /// The highest dots of tombstones that were dropped by the answering member, or by one whose
+    /// context it joined.
     pub floors: LargestDots,
     /// The retired incarnations that the asker has not retired with the same writes.
     #[serde(deserialize_with = "bound::list::<_, _, MOST_RETIRED>")]
     pub retired: Vec<Retired>,
-    /// The incarnations that the asker has retired, and the answerer has not with the same writes.
+    /// The incarnations that the asker has retired, and that the answering member has not retired
+    /// with the same writes.
     #[serde(deserialize_with = "bound::list::<_, _, MOST_RETIRED>")]
     pub unlike: Vec<Incarnation>,
-    /// If the keys of all batches are the list of all keys: the answerer's context when the list was
-    /// begun. What was noted later may be missing in it.
+    /// Set if the keys of all batches together are the list of all keys: the answering member's
+    /// context when it began the list. Keys of writes noted later may be missing in the list.
     pub listed: Option<Context>,
 }
 
@@ -169,13 +172,13 @@ pub struct Last {
 pub struct Retired {
     /// The incarnation.
     pub incarnation: Incarnation,
-    /// Its writes, as every member had noted them.
+    /// Its writes. Every member had noted exactly these.
     pub seen: Seen,
     /// Its floor.
     pub floor: u64,
 }
 
-/// The keys and dots of some buckets.
+/// The keys and dots of the objects in some buckets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyList {
     /// The sender's noted writes.
@@ -206,7 +209,7 @@ impl Message {
     /// # Errors
     ///
     /// If it cannot be read, is longer than 1 MiB, or has a number or a length out of range.
-    /// Lengths are checked before anything is built from them.
+    /// Lengths are checked before anything is built.
     pub fn decode(bytes: &[u8]) -> Result<Self, BadMessage> {
         if bytes.len() > MOST_BYTES {
             return Err(BadMessage);
@@ -224,7 +227,8 @@ impl Message {
         }
     }
 
-    /// About how many bytes it takes, for the bound of what waits.
+    /// Roughly how many bytes it counts towards the bound of what waits for the disk. Only deltas
+    /// count.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Delta { key, entry } => crate::table::size(key, entry),

@@ -7,12 +7,12 @@ use crate::entry::{Key, NodeId};
 /// A notice for the operator. Its text ([`Display`](fmt::Display)) is one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Notice {
-    /// The own wall clock is away from that of most linked members.
+    /// This machine's wall clock differs from the cluster's time.
     Clock {
         /// By how much.
         by: Duration,
     },
-    /// A version is ahead of the cluster's time, and waits.
+    /// A version is ahead of the cluster's time, so it is held.
     Held {
         /// The object.
         key: Key,
@@ -21,24 +21,24 @@ pub enum Notice {
         /// How far ahead it was when it came.
         by: Duration,
     },
-    /// A bound is reached: objects of other members are not taken in.
+    /// A bound is reached, so objects of other members are not taken in.
     Full {
         /// Which bound.
         bound: &'static str,
     },
-    /// An object is above the bound of this member.
+    /// An object is larger than this member's bound.
     TooLarge {
         /// The object.
         key: Key,
     },
-    /// Two members with equal contexts held different objects, which should be impossible. What
-    /// differed is made equal.
+    /// Two members with equal contexts held different objects, which should be impossible. They
+    /// make themselves equal.
     Unequal {
         /// The other member.
         node: NodeId,
     },
-    /// A session of another machine came under this member's id, or a session that this disk does
-    /// not know: it is deleted.
+    /// A session came that names this member as its owner, and that this disk does not know. It is
+    /// deleted. Another machine with this member's id may have written it.
     Forgotten {
         /// The session.
         key: Key,
@@ -46,7 +46,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// Whether it is a fault of the program or of a disk, and not of the surroundings.
+    /// Whether it is a fault of the program or of a disk, rather than of the surroundings.
     pub fn is_error(&self) -> bool {
         matches!(self, Self::Unequal { .. })
     }

@@ -1,4 +1,4 @@
-//! Outputs in their order: facts first, then the messages that speak of them.
+//! Outputs in order: first facts, then the messages about them.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -17,15 +17,16 @@ use crate::{
 
 /// The outputs, the facts that changed in the present step, and the messages that wait for the disk.
 ///
-/// A message waits until all that was true when it was written is stored. Otherwise a member could
-/// lose in a crash what it told others that it had, and they would drop the tombstone of it.
+/// A message waits until everything that was true when it was written is stored. Otherwise a crash
+/// could lose a write after this member had told others that it has it, and they would drop its
+/// tombstone.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     outputs: VecDeque<Output>,
     changed: Changed,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    /// The token of the last transaction, and of the last stored one.
+    /// The token of the last transaction, and that of the last stored one.
     token: u64,
     stored_token: u64,
 }
@@ -77,8 +78,9 @@ impl Outbox {
         self.push(Output::Changed { key: key.clone(), entry });
     }
 
-    /// Sends a message, after everything that was written before it is stored. A delta is dropped
-    /// where too many bytes wait: digests heal. So is a digest behind another of the link.
+    /// Sends a message once everything that was written before it is stored. A delta is dropped if
+    /// too many bytes wait; digests make up for it. A digest, hint or comparison is dropped if one
+    /// of its kind already waits for the same link.
     pub(crate) fn send(&mut self, link: LinkId, message: Message, most_bytes: usize) {
         let token = self.token + u64::from(!self.changed.is_empty());
         if token <= self.stored_token {
@@ -94,8 +96,8 @@ impl Outbox {
         self.waiting.push_back(Waiting { token, link, message });
     }
 
-    /// Digests and hints come by timers and by messages, whose number the disk's speed does not
-    /// bound.
+    /// Whether a message of a kind that comes again and again already waits for the link. Timers
+    /// and other members' messages cause these, so the disk's speed does not bound their number.
     fn has_waiting_like(&self, link: LinkId, message: &Message) -> bool {
         let is_repeated = matches!(
             message,
@@ -111,7 +113,8 @@ impl Outbox {
         self.waiting.iter().any(is_like)
     }
 
-    /// Everything up to `token` is stored.
+    /// Records that everything up to `token` is stored, and sends the messages that waited for
+    /// that.
     pub(crate) fn kept(&mut self, token: u64) {
         self.stored_token = self.stored_token.max(token.min(self.token));
         while self.waiting.front().is_some_and(|waiting| waiting.token <= self.stored_token) {
@@ -122,7 +125,7 @@ impl Outbox {
         }
     }
 
-    /// Drops what waits for a link that is closed.
+    /// Drops the messages that wait for a link that is closed.
     pub(crate) fn forget(&mut self, link: LinkId) {
         self.waiting.retain(|waiting| waiting.link != link);
         self.waiting_bytes = self.waiting.iter().map(|waiting| waiting.message.weight()).sum();

@@ -14,15 +14,15 @@ use crate::{
 #[derive(Debug, Clone)]
 pub enum Output {
     /// Store these facts in one transaction, after those of all lower tokens, and answer with
-    /// [`Input::Kept`](crate::Input::Kept). Together they are right at any moment; in parts they are
-    /// not: a context without its entries would count objects as deleted.
+    /// [`Input::Kept`](crate::Input::Kept). Storing only a part of them would be wrong: a context
+    /// without its entries would count objects as deleted.
     Keep {
         /// The number of this transaction, counted from 1.
         token: u64,
         /// The facts to store; each replaces the fact of the same name.
         facts: Vec<Fact>,
     },
-    /// Send this to a linked member. It comes only after everything it speaks of is stored.
+    /// Send this to a linked member. It comes only after everything that it speaks of is stored.
     Send {
         /// The link.
         link: LinkId,
@@ -33,7 +33,7 @@ pub enum Output {
     Changed {
         /// The object.
         key: Key,
-        /// Its shown version; none: it is gone.
+        /// Its shown version; `None` if it is gone.
         entry: Option<Arc<Entry>>,
     },
     /// Tell the operator.

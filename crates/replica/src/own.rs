@@ -1,8 +1,9 @@
-//! This member's word on the sessions that it runs.
+//! This member's authority over the sessions that it runs.
 //!
-//! Only their owner knows whether they run. If others show one otherwise (a disk was restored, a
-//! write was lost, somebody deleted the session of a machine that seemed lost), the owner writes
-//! again above them. A session that it does not run, it deletes.
+//! Only their owner knows whether they run. Other members may show a session otherwise: a disk was
+//! restored, a write was lost, or a member deleted the session of a machine that seemed lost. Then
+//! the owner writes the session again, above their version. It deletes a session that names it as
+//! owner and that it does not run.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,11 +15,11 @@ use crate::{
     table::Layer,
 };
 
-/// How long a member whose id appeared twice does not repeat its word.
+/// How long a member whose id appeared twice does not repeat the versions of its sessions.
 const SILENCE: Duration = Duration::from_secs(10);
 
 impl Replica {
-    /// For its own sessions the disk is the truth.
+    /// Notes the sessions that this member owns by its disk. For these the disk is the truth.
     pub(crate) fn restore_own(&mut self, layer: Layer, key: &Key, entry: &Arc<Entry>) {
         let is_own = key.kind == Kind::SESSION && entry.owner == self.config.node;
         if is_own && layer == Layer::Present && !entry.dead {
@@ -27,7 +28,7 @@ impl Replica {
     }
 
     pub(crate) fn expect(&mut self, key: Key) {
-        // The entry may be here already: the former owner does not wait for this.
+        // The entry may be here already, since the former owner does not wait for this input.
         self.touched.insert(key.clone());
         self.expected.insert(key);
     }
@@ -51,7 +52,7 @@ impl Replica {
         self.touched.extend(mine);
     }
 
-    /// Compares the sessions that were touched in this step with what they are here.
+    /// Compares the sessions that changed in this step with this member's own versions of them.
     pub(crate) fn settle_own(&mut self) {
         if self.silent_until.is_some() {
             return;
@@ -84,8 +85,8 @@ impl Replica {
         }
     }
 
-    /// Takes note that the session moves here, if this disk still has it from before it moved away. Returns whether it
-    /// does.
+    /// Handles a session that moves back here while this disk still has it from before it moved
+    /// away. Returns whether that is the case.
     fn take_move_back(&mut self, key: &Key, own: &Entry, entry: &Entry) -> bool {
         entry.owner == self.config.node
             && entry.rank.moves > own.rank.moves
@@ -93,12 +94,14 @@ impl Replica {
     }
 
     pub(crate) fn say_again(&mut self, key: &Key, value: Arc<str>) {
-        // A bound refuses it: the notice is out, and the next change of the session tries again.
+        // If a bound refuses the write, the operator has a notice, and the next change of the
+        // session tries again.
         let node = self.config.node.clone();
         let _ = self.write_session(key, &node, value, Change::Update);
     }
 
-    /// A session of this member that it does not run.
+    /// Handles a session that names this member as owner, and that it does not run: it was
+    /// expected, or is deleted.
     fn meet(&mut self, key: &Key, entry: &Arc<Entry>) {
         if self.expected.remove(key) {
             self.own.insert(key.clone(), entry.clone());
@@ -106,14 +109,14 @@ impl Replica {
         }
         let notice = Notice::Forgotten { key: key.clone() };
         self.notice(notice.clone(), notice);
-        // Deletes are never refused for a bound, and the object is here.
+        // Deletes are never refused for a bound, and the object is here, so this cannot fail.
         let _ = self.delete(key);
     }
 }
 
-/// Whether the session moved away, by a hand-over that this disk does not remember. Of two
-/// hand-overs that did not know of each other, the later one counts; the owners' ids only make sure
-/// that one of two members gives way.
+/// Whether the session moved away by a hand-over that this disk does not remember. Of two
+/// hand-overs that did not know of each other, the later one counts. The owners' ids only decide
+/// which of two members gives way.
 pub(crate) fn has_moved(own: &Entry, entry: &Entry, me: &NodeId) -> bool {
     let place = |entry: &Entry| (entry.rank.moves, entry.rank.life);
     entry.owner != *me && entry.rank.moves > 0 && (place(entry), &entry.owner) > (place(own), me)

@@ -4,12 +4,12 @@ use sha2::{Digest, Sha256};
 
 use crate::{dot::Dot, entry::Key};
 
-/// How many parts of the objects have a print of their own.
+/// How many buckets of keys have a print of their own.
 pub(crate) const BUCKETS: usize = 256;
 
-/// For each bucket of keys the sum of the hashes of its live entries' keys and dots, modulo 2^128.
-/// A sum does not depend on the order, and an entry is added and taken out in one step. The dot is
-/// hashed and not only the key: two versions of one object must differ.
+/// For each bucket of keys, the sum of the hashes of its live entries' keys and dots, modulo 2^128.
+/// A sum does not depend on the order, and an entry is added or taken out in one step. The dot is
+/// hashed with the key, so that two versions of one object differ.
 #[derive(Debug)]
 pub(crate) struct Print {
     buckets: Box<[u128; BUCKETS]>,
@@ -29,7 +29,7 @@ impl Print {
         self.total
     }
 
-    /// How many objects it stands for.
+    /// How many objects the print covers.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
@@ -65,7 +65,7 @@ fn hash(key: &Key, dot: Dot) -> u128 {
     digest[..16].iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte))
 }
 
-/// The bucket of a key, by FNV-1a, the same in every version of Warren.
+/// The bucket of a key, by FNV-1a. It is the same in every version of Warren.
 pub(crate) fn bucket(key: &Key) -> usize {
     let start = 0x811c_9dc5 ^ u32::from(key.kind.0);
     let step = |sum: u32, byte: &u8| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193);

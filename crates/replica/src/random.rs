@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// SplitMix64, by Sebastiano Vigna, in the public domain. It spreads timers; nothing secret depends
+/// SplitMix64, by Sebastiano Vigna, in the public domain. It spreads timers. Nothing secret depends
 /// on it.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
@@ -17,7 +17,7 @@ impl Random {
         mixed(self.0)
     }
 
-    /// A delay from `least` up to, but without, `most`.
+    /// A delay of at least `least` and less than `most`.
     pub(crate) fn between(&mut self, least: Duration, most: Duration) -> Duration {
         let span = most.saturating_sub(least).as_micros().max(1);
         let part = u128::from(self.bits()) % span;
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// Spreads the bits of a number over all of its bits.
+/// Spreads the information of each bit over all bits of the number.
 pub(crate) fn mixed(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! The machine: its state, and which part of it an input belongs to.
+//! The machine: its state, and the handling of each input.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,9 +24,9 @@ use crate::{
     table::{Layer, Table},
 };
 
-/// The most subjects whose last notice is remembered.
+/// The most notices whose last time is remembered.
 const MOST_NOTICES: usize = 256;
-/// The same notice comes again after this time at the earliest.
+/// The same notice is not repeated before this time has passed.
 const NOTICE_EVERY: Duration = Duration::from_secs(600);
 
 /// One member's copy of the cluster's objects. See the crate's documentation for how it is driven.
@@ -52,7 +52,7 @@ pub struct Replica {
     /// Sessions whose shown version changed otherwise than by a write of this member.
     pub(crate) touched: BTreeSet<Key>,
     pub(crate) silent_until: Option<Instant>,
-    /// When each incarnation was last noted newly, in seconds since the start.
+    /// When a new write of each incarnation was last noted, in seconds since the start.
     pub(crate) last_noted: BTreeMap<Incarnation, i64>,
     pub(crate) tidy_at: Option<Instant>,
     pub(crate) outbox: Outbox,
@@ -60,8 +60,8 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// A replica of what is on the disk. `incarnation` is 64 fresh random bits; `seed` spreads the
-    /// timers; `wall` is since 1970.
+    /// A replica of what is on the disk. `incarnation` is 64 fresh random bits, `seed` spreads the
+    /// timers, and `wall` is the time since 1970.
     pub fn new(
         config: Config,
         seed: u64,
@@ -108,7 +108,7 @@ impl Replica {
         self.plan_tidying();
     }
 
-    /// Something happened. Afterwards [`Replica::poll_output`] must be drained.
+    /// Handles one event. Afterwards [`Replica::poll_output`] must be drained.
     ///
     /// # Errors
     ///
@@ -164,8 +164,8 @@ impl Replica {
         self.outbox.pop()
     }
 
-    /// The latest time for the next call, and its reason. A member without links has none, unless
-    /// a held version or a tombstone waits.
+    /// The latest time for the next call, and the reason. A member without links has none, unless a
+    /// held version or a tombstone waits.
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let links = self.links.values().flat_map(|link| self.link_deadlines(link));
         let own = [
@@ -176,7 +176,7 @@ impl Replica {
         links.chain(own.into_iter().flatten()).min()
     }
 
-    /// A deadline has passed. Afterwards [`Replica::poll_output`] must be drained.
+    /// Handles the deadlines that have passed. Afterwards [`Replica::poll_output`] must be drained.
     pub fn handle_timeout(&mut self, now: Instant, wall: Duration) {
         self.at(now, wall);
         self.release_held();
@@ -195,7 +195,8 @@ impl Replica {
         self.wall = wall;
     }
 
-    /// The end of each step: the word on own sessions, new pulls, and one transaction.
+    /// Ends each step: repeats own sessions where needed, begins pulls, and stores the changes in
+    /// one transaction.
     pub(crate) fn finish(&mut self) {
         self.settle_own();
         self.begin_pulls();
@@ -224,7 +225,8 @@ impl Replica {
         self.outbox.keep(facts);
     }
 
-    /// Puts a version into its place, or empties it, with everything that follows from it.
+    /// Puts a version into its place, or empties the place, and notes everything that follows from
+    /// that.
     pub(crate) fn put(&mut self, layer: Layer, key: &Key, entry: Option<Arc<Entry>>) {
         let before = self.get(key).map(|entry| entry.dot);
         let wall_ms = u64::try_from(self.wall.as_millis()).unwrap_or_default();
@@ -247,8 +249,8 @@ impl Replica {
         self.outbox.send(link, message, self.config.limits.waiting_bytes);
     }
 
-    /// Tells the operator, but not the same again and again. `about` is the notice without its
-    /// changing figures.
+    /// Tells the operator, unless the same notice was given a short time ago. `about` is the notice
+    /// without its changing figures.
     pub(crate) fn notice(&mut self, about: Notice, notice: Notice) {
         if self.notices.get(&about).is_some_and(|at| self.now < *at + NOTICE_EVERY) {
             return;

@@ -1,21 +1,22 @@
 //! Old incarnations, taken out of contexts.
 //!
-//! Each start of a member adds an incarnation to every context. One that will hardly write again is
-//! put on a list, of which digests carry only a hash. Nothing is lost if it was not the last of it:
-//! the list keeps which writes were noted, and another write of it takes it off the list. So the rules
-//! here only decide when a context may be written shorter.
+//! Each start of a member adds an incarnation to every context. One that is unlikely to write again
+//! is retired: it is put on a list, of which digests carry only a hash. Nothing is lost if it
+//! writes again: the list keeps which of its writes were noted, and another write takes it off the
+//! list. So the rules here only decide when a context may be written shorter.
 
 use crate::{context::Seen, dot::Incarnation, entry::NodeId, knowledge::Record, replica::Replica};
 
-/// For how long nothing new of an incarnation may have come.
+/// How long no new write of an incarnation may have come before it is retired.
 const QUIET_S: i64 = 7 * 24 * 3600;
 
 /// For how long a member that was heard of through others counts as running.
 const FRESH_S: i64 = 600;
 
 impl Replica {
-    /// Retires the incarnations that this member may. Nobody retires one because others did; those
-    /// hand it over at the end of a pull, together with its writes.
+    /// Retires the incarnations that this member may retire by the rules here. It does not retire
+    /// one because other members did, except at the end of a pull, which brings their list with its
+    /// writes.
     pub(crate) fn retire_quiet(&mut self) {
         self.forget_claims();
         let quiet = self.knowledge.iter().filter(|(_, record)| !record.retired);
@@ -28,7 +29,7 @@ impl Replica {
         }
     }
 
-    /// Claims of members that were deleted go, once the replica knows members at all.
+    /// Drops the claims of members that were deleted.
     fn forget_claims(&mut self) {
         let members: std::collections::BTreeSet<NodeId> =
             self.members().map(NodeId::from).collect();
@@ -43,8 +44,8 @@ impl Replica {
         }
     }
 
-    /// Whether no member writes under this incarnation, and every one, a silent one too, showed the
-    /// same writes of it after a week without new ones.
+    /// Whether an incarnation may be retired. No member may write under it, and each member, even a
+    /// silent one, must have shown the same writes of it after a week without new ones.
     fn is_over(&self, incarnation: Incarnation, record: &Record) -> bool {
         let quiet_since = self.last_noted.get(&incarnation).copied().unwrap_or_default() + QUIET_S;
         !self.is_in_use(incarnation)
@@ -73,7 +74,8 @@ impl Replica {
             || claim.is_some_and(|(_, claim)| claim.at_s >= fresh_s)
     }
 
-    /// Somebody writes under this incarnation after all.
+    /// Takes an incarnation off the list of retired ones, because a member writes under it after
+    /// all.
     pub(crate) fn take_back(&mut self, incarnation: Incarnation) {
         if self.knowledge.unretire(incarnation) {
             self.last_noted.insert(incarnation, self.elapsed_s());

@@ -18,8 +18,8 @@ use crate::{
 /// The size of an entry beside its texts, for the bound of all bytes.
 const ENTRY_BYTES: usize = 256;
 
-/// An object has a place for the version that counts now, and one for a version that waits for its
-/// time. A held version is always greater than the present one.
+/// The two places of an object: one for the version that counts now, and one for a version that
+/// waits for its time. A held version is always greater than the present one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Layer {
     /// The version that counts now: what is shown, or a tombstone.
@@ -32,7 +32,8 @@ pub enum Layer {
 pub(crate) struct Table {
     present: BTreeMap<Key, Arc<Entry>>,
     held: BTreeMap<Key, Arc<Entry>>,
-    /// With it a pull's cost follows the difference, and not the number of objects.
+    /// Finds keys by dot. With it, a pull costs as much as two members differ, whatever the number
+    /// of objects.
     index: BTreeMap<Dot, Key>,
     /// The tombstones, by the wall clock (milliseconds) when they were taken in.
     tombstones: BTreeSet<(u64, Key)>,
@@ -57,8 +58,7 @@ impl Table {
         }
     }
 
-    /// The greatest version, held or not. It is a function of the context alone, whatever the
-    /// clocks say.
+    /// The greatest version, held or not. It depends on the context alone, and not on any clock.
     pub(crate) fn top(&self, key: &Key) -> Option<&Arc<Entry>> {
         self.held(key).or_else(|| self.present(key))
     }
@@ -70,8 +70,8 @@ impl Table {
         versions.into_iter().flatten().find(|entry| entry.dot == dot).map(|entry| (key, entry))
     }
 
-    /// Puts an entry in its place, or empties the place. `at_ms` is the wall clock, from which a
-    /// tombstone's age counts.
+    /// Puts an entry in its place, or empties the place. `at_ms` is the wall clock in milliseconds,
+    /// from which a tombstone's age counts.
     pub(crate) fn set(&mut self, layer: Layer, key: &Key, entry: Option<Arc<Entry>>, at_ms: u64) {
         let before = self.top(key).cloned();
         let layers = match layer {
@@ -151,12 +151,12 @@ impl Table {
         &self.print
     }
 
-    /// The present versions, tombstones among them, by key.
+    /// The present versions, including tombstones, by key.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&Key, &Arc<Entry>)> {
         self.present.iter()
     }
 
-    /// The present versions of one kind, tombstones among them, by id.
+    /// The present versions of one kind, including tombstones, by id.
     pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (&Key, &Arc<Entry>)> {
         let first = Key::new(kind, "");
         self.present.range(first..).take_while(move |(key, _)| key.kind == kind)
@@ -166,7 +166,7 @@ impl Table {
         self.held.iter()
     }
 
-    /// The keys above `after`, whatever their place.
+    /// All keys above `after`, of present and held versions.
     pub(crate) fn keys_after<'a>(
         &'a self,
         after: Option<&'a Key>,
@@ -188,7 +188,7 @@ impl Table {
     }
 }
 
-/// Two ascending walks as one; a key of both comes once.
+/// Merges two ascending sequences. A key that is in both comes once.
 fn merged<'a>(
     one: impl Iterator<Item = &'a Key>,
     other: impl Iterator<Item = &'a Key>,
@@ -205,7 +205,7 @@ fn merged<'a>(
     })
 }
 
-/// The size of an entry for the bound.
+/// The size of an entry for the bounds, in bytes.
 pub(crate) fn size(key: &Key, entry: &Entry) -> usize {
     ENTRY_BYTES + key.id.len() + entry.owner.as_str().len() + entry.value.len()
 }

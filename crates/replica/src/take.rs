@@ -1,4 +1,4 @@
-//! One entry of another member, taken in.
+//! Takes in single entries of other members.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::{
     table::{Layer, size},
 };
 
-/// How an entry came.
+/// How an entry arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
-    /// When it was written, whatever is missing before it.
+    /// As a delta, sent when it was written. Earlier writes may be missing.
     Delta,
     /// In the answer to a pull, whose end fills all holes.
     Pull,
 }
 
 impl Replica {
-    /// Takes in one version. False: a bound keeps it out. Then it is not noted either, so that it
-    /// comes again once there is room.
+    /// Takes in one version. Returns false if a bound keeps it out. Then it is not noted either, so
+    /// that it is sent again once there is room.
     pub(crate) fn take(&mut self, from: LinkId, key: &Key, entry: &Arc<Entry>, by: By) -> bool {
         if self.knowledge.has(entry.dot) {
             return true;
@@ -35,7 +35,8 @@ impl Replica {
         true
     }
 
-    /// A delta that leaves too many holes is left for a pull: contexts must stay short.
+    /// Whether noting the dot stays within the bounds. A delta that would leave too many holes is
+    /// left for a pull, since contexts must stay short.
     fn can_note(&mut self, dot: Dot, by: By) -> bool {
         let limits = &self.config.limits;
         let record = self.knowledge.get(dot.incarnation);
@@ -49,7 +50,7 @@ impl Replica {
         after <= before || after <= most
     }
 
-    /// Gives a version its place, if it has one. False: a bound keeps it out.
+    /// Puts a version in its place, if it has one. Returns false if a bound keeps it out.
     fn accept(&mut self, key: &Key, entry: &Arc<Entry>) -> bool {
         if self.is_dead_here(key, entry) {
             return true;
@@ -67,12 +68,13 @@ impl Replica {
         }
     }
 
-    /// Nothing is here, and the object's first write is noted: so it was here, and was deleted.
+    /// Whether the object was here and was deleted: there is no entry under the key, and the
+    /// object's first write is noted.
     fn is_dead_here(&self, key: &Key, entry: &Entry) -> bool {
         self.config.rules.births && self.table.top(key).is_none() && self.knowledge.has(entry.birth)
     }
 
-    /// Where a version belongs; none: a greater one is here.
+    /// The place where a version belongs; `None` if a greater one is here.
     fn layer_for(&self, key: &Key, entry: &Entry) -> Option<Layer> {
         let (layer, rival) = if self.is_ahead(key, entry) {
             (Layer::Held, self.table.top(key))
@@ -101,8 +103,8 @@ impl Replica {
         }
     }
 
-    /// The bound that a live version would go over. Held versions count as objects: they become
-    /// present ones when their time comes, and there must be room then.
+    /// The bound that a live version would exceed. Held versions count as objects, since there must
+    /// be room for them when their time comes.
     fn exceeded(&self, layer: Layer, key: &Key, entry: &Entry) -> Option<&'static str> {
         let limits = &self.config.limits;
         let old = self.table.at(layer, key);
@@ -120,7 +122,8 @@ impl Replica {
         }
     }
 
-    /// Puts a version into its place. A held version that is no longer the greater goes.
+    /// Puts a version into its place. A held version that is no longer greater than the new one is
+    /// removed.
     pub(crate) fn put_version(&mut self, layer: Layer, key: &Key, entry: Arc<Entry>) {
         if layer == Layer::Held {
             self.notice_held(key, &entry);

@@ -1,8 +1,9 @@
-//! Deletes, dropped again.
+//! When tombstones are dropped.
 //!
-//! A tombstone makes a delete known fast. It is not what keeps the delete: noted and absent is dead.
-//! So the rules here only decide when one is no longer needed; dropped too early it costs an asker
-//! the list of keys, and nothing else.
+//! A tombstone only makes a delete known fast. The delete itself is kept by contexts: an object
+//! whose birth is noted, and that is absent, is dead. So the rules here only decide when a
+//! tombstone is no longer needed. If one is dropped too early, an asker needs the list of keys, and
+//! nothing else happens.
 
 use std::time::{Duration, Instant};
 
@@ -13,18 +14,21 @@ use crate::{
     table::Layer,
 };
 
-/// How often tombstones and incarnations are looked through while there are links.
+/// How often tombstones and incarnations are looked at while there are links.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// How often tombstones that are old enough, but not known to all, are looked through without links.
+/// How often tombstones that are old enough, but not known to all members, are looked at without
+/// links.
 const LOOK_ALONE_EVERY: Duration = Duration::from_secs(3600);
-/// After this time a silent member is not waited for any more.
+/// After this time without a sign of a member, tombstones no longer wait for it.
 const SILENT_S: i64 = 30 * 24 * 3600;
-/// How long tombstones of a plain peer's objects stay. Plain peers have no contexts, and each member
-/// that adopts an object gives it another birth: here the tombstone itself keeps the delete.
+/// How long tombstones of a plain peer's objects stay. Plain peers have no contexts, and each
+/// member that adopts an object gives it another birth. So here the delete is kept by the tombstone
+/// itself.
 const ADOPTED_AGE: Duration = Duration::from_secs(90 * 24 * 3600);
 
 impl Replica {
-    /// Plans the next look at tombstones and incarnations: none without links and tombstones.
+    /// Plans the next look at tombstones and incarnations. Without links and tombstones there is
+    /// none.
     pub(crate) fn plan_tidying(&mut self) {
         let wanted = self.next_tidying();
         self.tidy_at = wanted.map(|at| self.tidy_at.map_or(at, |earlier| earlier.min(at)));
@@ -43,7 +47,8 @@ impl Replica {
     /// Drops what is no longer needed.
     pub(crate) fn tidy(&mut self) {
         self.tidy_at = None;
-        // A pull under way would have to begin again. It is short; this can wait.
+        // If tombstones were dropped now, a pull that is being answered would have to begin again.
+        // Pulls are short, so this waits.
         if self.links.values().all(|link| link.answer.is_none()) {
             self.collect_due();
         }
@@ -64,7 +69,8 @@ impl Replica {
         Duration::from_millis(at_ms).saturating_add(age) <= self.wall && self.is_covered(entry.dot)
     }
 
-    /// Whether every member has noted the write, but for those that are silent for a month.
+    /// Whether every member has noted the write, except for members that have been silent for a
+    /// month.
     fn is_covered(&self, dot: Dot) -> bool {
         let is_retired = self.knowledge.is_retired(dot.incarnation);
         is_retired
@@ -80,12 +86,12 @@ impl Replica {
         self.elapsed_s() - shown_s > SILENT_S
     }
 
-    /// The ids of all members, this one too if it wrote its entry.
+    /// The ids of all members; this one is among them if it wrote its entry.
     pub(crate) fn members(&self) -> impl Iterator<Item = &str> {
         self.entries_of(Kind::MEMBER).map(|(key, _)| &*key.id)
     }
 
-    /// Above the bound the oldest tombstones go, whatever their age.
+    /// Drops the oldest tombstones, whatever their age, while there are more than the bound allows.
     pub(crate) fn bound_tombstones(&mut self) {
         while self.table.tombstone_count() > self.config.limits.tombstones {
             let Some(oldest) = self.table.tombstones().next().map(|(_, key)| key.clone()) else {
@@ -95,9 +101,9 @@ impl Replica {
         }
     }
 
-    /// Drops one tombstone. Its birth is noted, so that a version of the deleted object that comes
-    /// later is known to be dead; the floor is raised, so that members that never heard of the
-    /// delete get the list of keys.
+    /// Drops one tombstone. The object's births are noted, so that a version of the deleted object
+    /// that comes later is known to be dead. The floor is raised, so that members which do not know
+    /// of the delete get the list of keys.
     fn collect(&mut self, key: &Key) {
         let Some(entry) = self.table.present(key).cloned() else {
             return;
@@ -118,10 +124,11 @@ impl Replica {
         }
     }
 
-    /// Drops tombstones whatever their age, and whether or not others know the delete. The simulator
-    /// shows with it that no rule about time is needed for safety, with two exceptions: tombstones of
-    /// plain peers, and those of sessions that began several lives. Copies of a disk may begin lives
-    /// that do not know of each other, so there the births prove less.
+    /// Drops tombstones whatever their age, and whether or not other members know of the delete.
+    /// The simulator uses it to show that safety needs no rule about time. There are two
+    /// exceptions: tombstones of plain peers' objects, and those of sessions that began several
+    /// lives. Copies of a disk may begin lives that do not know of each other, so for such sessions
+    /// the births prove less.
     #[doc(hidden)]
     pub fn collect_now(&mut self) {
         let is_plain = |key: &&Key| {

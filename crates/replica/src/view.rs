@@ -20,7 +20,7 @@ pub struct Figures {
     pub tombstones: usize,
     /// Versions that wait for their time.
     pub held: usize,
-    /// The bytes of all entries with their keys, about.
+    /// Roughly the bytes of all entries with their keys.
     pub bytes: usize,
     /// Incarnations in the context.
     pub incarnations: usize,
@@ -50,7 +50,7 @@ impl Replica {
         self.table.of_kind(kind).filter(|(_, entry)| !entry.dead)
     }
 
-    /// Whether the object was deleted, as far as its tombstone is still here.
+    /// Whether the object was deleted and its tombstone is still here.
     pub fn is_deleted(&self, key: &Key) -> bool {
         self.table.present(key).is_some_and(|entry| entry.dead)
     }
@@ -65,8 +65,8 @@ impl Replica {
         self.table.all_held()
     }
 
-    /// Whether this member runs the session, as it wrote it itself or as its disk says. A session
-    /// that moved away meanwhile it no longer runs.
+    /// Whether this member runs the session, by its own writes or by its disk. False for a session
+    /// that has moved away since.
     pub fn runs(&self, key: &Key) -> bool {
         self.own.contains_key(key)
     }
@@ -81,7 +81,7 @@ impl Replica {
         self.knowledge.context()
     }
 
-    /// The noted writes of all incarnations, retired ones among them.
+    /// The noted writes of all incarnations, including retired ones.
     pub fn noted(&self) -> Context {
         self.knowledge.all()
     }
@@ -91,13 +91,13 @@ impl Replica {
         self.knowledge.has(dot)
     }
 
-    /// The fingerprint of all live entries, held versions in place of present ones. Members that
-    /// are equal have equal prints, whatever their clocks say.
+    /// The fingerprint of all live entries; for an object with a held version, that version counts.
+    /// Members with equal entries have equal prints, whatever their clocks say.
     pub fn print(&self) -> u128 {
         self.table.print().total()
     }
 
-    /// The members that a linked member has links to, as it said last.
+    /// The members to which a linked member has links, by its last digest.
     pub fn neighbours(&self, node: &NodeId) -> Vec<NodeId> {
         let link = self.links.values().find(|link| link.node == *node);
         let incarnations = link.into_iter().flat_map(|link| &link.neighbours);
@@ -112,7 +112,7 @@ impl Replica {
         link.map(|link| &link.node).or_else(|| self.claims.of(incarnation).map(|(node, _)| node))
     }
 
-    /// Whether this member and all linked ones have noted the same writes, as they showed last.
+    /// Whether this member and all linked ones have noted the same writes, by their last digests.
     pub fn is_level(&self) -> bool {
         self.links
             .values()
@@ -134,7 +134,7 @@ impl Replica {
         }
     }
 
-    /// All facts, as if the disk were written from nothing.
+    /// All facts, as a disk would hold them that was written from nothing.
     pub fn facts(&self) -> Stored {
         let mut stored = Stored { generation: self.generation, ..Stored::default() };
         let present = self.table.entries().map(|(key, entry)| (Layer::Present, key, entry));

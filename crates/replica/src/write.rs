@@ -1,4 +1,4 @@
-//! Writes of this member, and what it takes over from plain peers.
+//! Writes of this member, and what it adopts from plain peers.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     table::Layer,
 };
 
-/// A version about to be written; its dot comes last.
+/// A version about to be written. Its dot is added last.
 pub(crate) struct Draft {
     pub(crate) rank: Rank,
     pub(crate) dead: bool,
@@ -27,12 +27,12 @@ pub(crate) struct Draft {
     pub(crate) value: Arc<str>,
 }
 
-/// Where a version comes from.
+/// The lives from which a version descends.
 #[derive(Default)]
 pub(crate) struct Line {
-    /// The birth of the life that goes on; none: this write begins one.
+    /// The birth of the life that the version continues; `None` if the version begins one.
     birth: Option<Dot>,
-    /// The births of the lives before.
+    /// The births of earlier lives.
     earlier: Vec<Dot>,
 }
 
@@ -106,10 +106,11 @@ impl Replica {
 
     /// Writes a session above everything that is known of it.
     ///
-    /// A life has the number of its first generation. One more than the last known life would
-    /// not do: the last one may have been dropped with its tombstone, and this disk may be an old
-    /// copy that never knew of it. A move begins a life, too: somebody who takes the former owner for
-    /// lost at the same moment deletes the life before it.
+    /// A new life has the number of its first generation. One more than the last known life would
+    /// not do: the real last life may have been dropped with its tombstone, and this disk may be an
+    /// old copy that never knew of it. A move begins a new life, too. Otherwise a member that takes
+    /// the former owner for lost at the same moment, and deletes the session, would delete it at
+    /// its new owner.
     pub(crate) fn write_session(
         &mut self,
         key: &Key,
@@ -166,13 +167,13 @@ impl Replica {
         self.write_draft(key, draft)
     }
 
-    /// Takes over what a plain peer said: a write under this member's dot, with the peer's rank.
-    /// Two members that are linked to the peer write equal ranks, and the greater dot wins: the
-    /// value is the same.
+    /// Adopts what a plain peer said: it is written under a dot of this member, with the peer's
+    /// rank. Two members that are linked to the peer write equal ranks, and the greater dot wins.
+    /// That does no harm, since the value is the same.
     ///
     /// Each generation of a plain peer's session is a life of its own. By the peers' protocol a
-    /// higher generation wins over a delete; as a life it does so wherever the two meet, whether or
-    /// not the tombstone was here when this was written.
+    /// higher generation wins over a delete. As a life of its own it does so wherever the two meet,
+    /// whether or not the tombstone was here when this was written.
     pub(crate) fn adopt(
         &mut self,
         key: &Key,
@@ -245,9 +246,9 @@ impl Replica {
         }
     }
 
-    /// A generation above `above` and above every one that this member ever used. The time makes it so
-    /// even where the disk that held the last one is an old copy; of the own clock and the cluster's
-    /// the later one counts, since only going back would harm.
+    /// A generation above `above` and above every one that this member ever used. It is made from
+    /// the time, so this holds even if the disk is an old copy that lacks the last used one. The
+    /// later of the own clock and the cluster's time counts, since only a step back would do harm.
     fn next_generation(&mut self, above: u64) -> u64 {
         let time = self.time().max(self.wall);
         let time_us = u64::try_from(time.as_micros()).unwrap_or_default();
@@ -257,8 +258,8 @@ impl Replica {
         self.generation
     }
 
-    /// A stamp above the present version. A held version does not count: this write would be as far
-    /// ahead.
+    /// A stamp above that of the present version. A held version does not count, since this write
+    /// would then be as far ahead as that one.
     fn next_stamp(&self, key: &Key) -> Stamp {
         let present = self.table.present(key).map(|present| &present.rank.version);
         let replaced = match present {

@@ -29,9 +29,9 @@ pub struct Job {
     pub serve_as: Endpoints,
     /// Converts its request into the provider's.
     pub translator: Arc<dyn Translator>,
-    /// The key that it counts for.
+    /// The key that it counts towards.
     pub key: KeyId,
-    /// The page session that it came by, if it came from the web page.
+    /// The page session through which it came, if it came from the web page.
     pub page_session: Option<PageSessionId>,
     /// Its size on the wire in its largest form, in bytes.
     pub size: u64,
@@ -39,15 +39,16 @@ pub struct Job {
     pub affinity: Affinity,
     /// The only provider that may serve it, if the consumer named one.
     pub pinned: Option<ProviderId>,
-    /// Whose job it is, if it is a fellow's. It is pinned then, and takes a slot that is lent to fellows, or ends.
+    /// Whose job it is, if it is a fellow's job. Then it is pinned, and takes a slot that is lent
+    /// to fellows, or ends.
     pub lent: Option<LentFor>,
     /// How far it may go.
     pub route: Route,
-    /// Whether it may go to a cloud when no provider of one's own can answer.
+    /// Whether it may go to a cloud when no own provider can answer.
     pub clouds: bool,
     /// Whether the job should wait when no provider serves its model now.
     pub known: bool,
-    /// Whether another provider may go on with its answer where that breaks off.
+    /// Whether another provider may resume its answer if that breaks off.
     pub resumes: bool,
     /// Its trace, if it is traced.
     pub trace: Option<RequestTrace>,
@@ -86,7 +87,7 @@ impl Job {
     }
 }
 
-/// Whose job a lent job is: another server's of the fleet, which has its client.
+/// Whose job a lent job is. Another server of the fleet has its client, and is its home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LentFor {
     /// The name of that server.
@@ -117,7 +118,7 @@ impl JobRequest {
     #[must_use]
     pub(crate) fn within(&self, span: TraceContext) -> Self {
         let mut request = self.clone();
-        // Digits, letters and hyphens.
+        // The text of a trace context has only digits, letters and hyphens, so this never fails.
         if let Ok(value) = HeaderValue::try_from(span.to_string()) {
             request.headers.insert(TRACEPARENT, value);
         }
@@ -125,8 +126,9 @@ impl JobRequest {
     }
 }
 
-/// Counts tokens as an answer passes. It sees every byte once, in order, as the provider sent it; of an answer that
-/// was gone on with, as the first provider would have sent it.
+/// Counts tokens as an answer passes. It sees every byte once, in order, as the provider sent it.
+/// If another provider resumed the answer, it sees the rest as the first provider would have sent
+/// it.
 pub trait Meter: Send {
     /// The next bytes of the answer.
     fn feed(&mut self, chunk: &[u8]);
@@ -134,7 +136,7 @@ pub trait Meter: Send {
     /// The usage that the answer has reported so far.
     fn usage(&self) -> Usage;
 
-    /// Whether text of the model has passed. It is asked after each chunk until it is so.
+    /// Whether text of the model has passed. It is asked after each chunk until it says yes.
     fn has_text(&self) -> bool {
         false
     }

@@ -11,7 +11,7 @@
 //! - [`observer`]: receives the steps of each job
 //! - [`service`]: the scheduler itself
 //! - [`translate`]: the translation between a job and a provider of another shape
-//! - [`resume`]: answers that break off, and that other providers go on with
+//! - [`resume`]: answers that break off, and that other providers resume
 //! - [`status`]: the current state of queues and providers
 
 mod claim;

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 pub struct ModelChange {
     /// The model, by the name under which it is offered.
     pub model: String,
-    /// Whether it is to be loaded, rather than unloaded.
+    /// Whether it is to be loaded; otherwise it is to be unloaded.
     pub loads: bool,
     done: oneshot::Sender<Result<(), ModelChangeError>>,
 }
@@ -15,7 +15,7 @@ pub struct ModelChange {
 /// Why a model was not loaded or unloaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelChangeError {
-    /// The provider does not load and unload models when it is told.
+    /// The provider does not load and unload models on request.
     #[error("it does not load or unload models when it is told")]
     NotItsWork,
     /// The provider is busy with as many loads and unloads as it takes.
@@ -29,24 +29,24 @@ pub enum ModelChangeError {
     Left,
 }
 
-/// How the load or unload of a model goes.
+/// The end of a load or unload, for the one who asked for it.
 #[derive(Debug)]
 pub struct ModelChangeEnd(oneshot::Receiver<Result<(), ModelChangeError>>);
 
 impl ModelChange {
-    /// A load or an unload, and the place where its end is heard of.
+    /// A load or an unload, and the receiver of its end.
     pub(crate) fn new(model: String, loads: bool) -> (Self, ModelChangeEnd) {
         let (done, end) = oneshot::channel();
         (Self { model, loads, done }, ModelChangeEnd(end))
     }
 
-    /// Says how it went. Dropping it says that the provider has left.
+    /// Says how it went. Dropping the change instead says that the provider has left.
     pub fn end(self, how: Result<(), ModelChangeError>) {
-        // Nobody may wait any more.
+        // The one who asked may have stopped waiting.
         let _ = self.done.send(how);
     }
 
-    /// Whether nobody waits for its end any more.
+    /// Whether the one who asked no longer waits for its end.
     pub fn is_forgotten(&self) -> bool {
         self.done.is_closed()
     }

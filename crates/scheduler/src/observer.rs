@@ -26,7 +26,7 @@ pub trait Observer: Send + Sync {
     fn requeued(&self, job: &JobFacts) {}
     /// The head of an answer arrived, this long after the job was accepted.
     fn first_byte(&self, job: &JobFacts, after: Duration) {}
-    /// An answer that could have been gone on with had broken off, and this has become of it.
+    /// An answer that could have been resumed had broken off, and this is the outcome.
     fn broke_off(&self, job: &JobFacts, broken: &Break) {}
     /// A provider was told to stop working on a job.
     fn canceled(&self, job: &JobFacts, reason: CancelReason) {}
@@ -49,13 +49,13 @@ pub struct JobFacts {
     pub model: ModelName,
     /// The shape of its request.
     pub endpoint: Endpoint,
-    /// The key that it counts for.
+    /// The key that it counts towards.
     pub key: KeyId,
     /// The path that it was posted to, without the query.
     pub path: Arc<str>,
     /// Whether it asked for a stream.
     pub streaming: bool,
-    /// Whose job it is, if it is a fellow's: what it uses is counted there.
+    /// Whose job it is, if it is a fellow's job: then its usage is counted at that fellow.
     pub lent: Option<LentFor>,
     /// Its trace, if it is traced. The span of its first assignment is that of [attempt](base::trace::TraceContext::attempt)
     /// 1, and so on.
@@ -67,7 +67,8 @@ pub struct JobFacts {
 pub struct JobEnd {
     /// How it ended.
     pub outcome: Outcome,
-    /// When, by the runtime's clock and by the wall's: observers need not read them again.
+    /// When it ended, by the runtime's clock and by the wall's. Observers need not read the clocks
+    /// again.
     pub at: (Instant, SystemTime),
     /// The last provider that had it.
     pub provider: Option<ProviderId>,
@@ -79,20 +80,21 @@ pub struct JobEnd {
     pub usage: Usage,
     /// Bytes of the answer.
     pub bytes: u64,
-    /// The time from acceptance to the assignment from which the answer began, or else to the last one, or to
-    /// the end if there was none.
+    /// The time from acceptance to an assignment: to the one from which the answer began, or else
+    /// to the last one. If there was none, the time to the end.
     pub queued: Duration,
     /// The time from acceptance to the head of the answer.
     pub first_byte: Option<Duration>,
-    /// The time from acceptance to the first text of the answer. Of an answer in one piece that reports its tokens,
-    /// it is not known.
+    /// The time from acceptance to the first text of the answer. Not known for an answer in one
+    /// piece that reports its tokens.
     pub first_token: Option<Duration>,
     /// The time from the last assignment to the head of the answer, if the provider had to load the
     /// model for it.
     pub load_wait: Option<Duration>,
     /// The time from acceptance to the end.
     pub total: Duration,
-    /// How often it was assigned again: to another provider, in another shape, for another model, or to go on.
+    /// How often it was assigned again: to another provider, in another shape, for another model,
+    /// or to resume its answer.
     pub requeues: u32,
     /// Where its answer broke off and was mended, in order. At most [`dispatch::Config::max_resumes`].
     pub breaks: Vec<Break>,
@@ -105,12 +107,13 @@ pub struct JobEnd {
 pub struct Announcement<'a> {
     /// The provider's scope.
     pub scope: &'a Scope,
-    /// The name that the provider gave itself, or its id if it has none. The same after it has
-    /// connected again, if it gave itself one.
+    /// The name that the provider gave itself, or its id if it has none. A name that it gave itself
+    /// stays the same when it connects again.
     pub name: &'a str,
     /// The models.
     pub models: &'a [ModelName],
-    /// Whether it has no others. An empty list may as well mean that its backend is out of reach.
+    /// Whether these are all its models. If not, an empty list may only mean that its backend
+    /// cannot be reached.
     pub whole: bool,
 }
 
@@ -156,8 +159,8 @@ impl Outcome {
         }
     }
 
-    /// Whether it is no success: the answer is missing, cut off, or an error. A client that leaves is not to blame
-    /// anybody for.
+    /// Whether the answer is missing, cut off, or an error. A client that left counts as no error,
+    /// since nobody is to blame for it.
     pub fn is_error(&self) -> bool {
         match self {
             Self::Answered(status) => status.is_client_error() || status.is_server_error(),

@@ -11,7 +11,7 @@ use dispatch::{CancelReason, Distance, Input, LeaveReason, Unloaded};
 pub use crate::model_change::{ModelChange, ModelChangeEnd, ModelChangeError};
 use crate::{exchange::writer::AnswerWriter, job::JobRequest, service::Scheduler};
 
-/// A load that is said to take longer counts as taking this long.
+/// A load that is said to take longer than this counts as taking this long.
 const LONGEST_LOAD: Duration = Duration::from_secs(3_600);
 
 /// A provider connection. Its methods are called under the scheduler's lock: they queue a message
@@ -25,34 +25,35 @@ pub trait Provider: Send + Sync {
         None
     }
 
-    /// Serve this job.
+    /// The provider is to serve this job.
     fn assign(&self, assignment: Assignment);
 
-    /// Stop working on this job. Its slot is already free, unless this provider lingers
-    /// ([`Offer::lingers`]): then [`Membership::ceased`] frees it.
+    /// The provider is to stop working on this job. Its slot is already free, unless this provider
+    /// lingers ([`Offer::lingers`]): then [`Membership::ceased`] frees it.
     fn cancel(&self, job: JobId, reason: CancelReason);
 
-    /// No more jobs will be assigned; those in flight may finish within `grace`.
+    /// No more jobs will be assigned to it. Its present jobs may finish within `grace`.
     fn drain(&self, reason: &str, grace: Duration);
 
-    /// The drain is over: close the connection. `clean`: nothing had to be cancelled.
+    /// The drain is over, and the provider is to close the connection. `clean` says that no job had
+    /// to be cancelled.
     fn retire(&self, clean: bool);
 
-    /// Announce the models again.
+    /// The provider is to announce its models again.
     fn refresh(&self, reason: &str);
 
-    /// The known facts about its models, by name. They say how the provider goes on with others' answers, if it does
-    /// ([`ModelFacts::continuation`]).
+    /// The known facts about its models, by name. They say how the provider can resume others'
+    /// answers, if it can ([`ModelFacts::continuation`]).
     fn facts(&self) -> Arc<FactsByModel> {
         Arc::default()
     }
 
-    /// Whether it loads and unloads models when it is told.
+    /// Whether it loads and unloads models on request.
     fn loads_models(&self) -> bool {
         false
     }
 
-    /// Load a model, or unload it.
+    /// The provider is to load a model, or unload it.
     fn change_model(&self, change: ModelChange) {
         change.end(Err(ModelChangeError::NotItsWork));
     }
@@ -65,7 +66,7 @@ pub trait Provider: Send + Sync {
 
 /// The terms on which a provider serves a job.
 pub struct Terms {
-    /// The model by the provider's own name: one model may be offered under several names.
+    /// The model by the provider's own name, since one model may be offered under several names.
     pub model: ModelName,
     /// A further change to the requests that it gets.
     pub edit: Option<Arc<dyn RequestEdit>>,
@@ -88,7 +89,7 @@ pub struct Assignment {
     pub request: Arc<JobRequest>,
     /// The endpoint of the request.
     pub endpoint: Endpoint,
-    /// The other endpoints that the job could be served at, if the provider lacks this one.
+    /// The other endpoints at which the job could be served, if the provider lacks this one.
     pub alternatives: Endpoints,
     /// The writing end of the job's exchange.
     pub answer: AnswerWriter,
@@ -111,20 +112,21 @@ impl Membership {
         self.id
     }
 
-    /// Sets the models that it serves from now on, and the load that it counts itself. An empty list
-    /// means that it serves none for now.
+    /// Sets the models that it serves from now on, and the load that it counts itself. An empty
+    /// list means that it serves none for now; see [`Membership::no_models`].
     pub fn models(&self, models: Vec<ModelName>, load: u32) {
         let whole = !models.is_empty();
         self.scheduler.models_of(self.id, models, load, whole);
     }
 
-    /// Sets that it has no models at all any more, and the load that it counts itself.
+    /// Reports that it has no models at all any more, and sets the load that it counts itself.
     pub fn no_models(&self, load: u32) {
         self.scheduler.models_of(self.id, Vec::new(), load, true);
     }
 
-    /// Sets which of its models it does not have in memory, and with which it goes on with answers of others, as
-    /// these facts say. Call this before [`Membership::models`], which dispatches waiting jobs.
+    /// Sets which of its models it does not have in memory, and with which it can resume answers of
+    /// others, by these facts. Call this before [`Membership::models`], which dispatches waiting
+    /// jobs.
     pub fn memory(&self, facts: &FactsByModel) {
         let goes_on = |(model, facts): (&String, &ModelFacts)| {
             facts.continuation.map(|_| ModelName::from(model.as_str()))
@@ -150,9 +152,9 @@ impl Membership {
         self.scheduler.handle(Input::Moved { provider: self.id, distance });
     }
 
-    /// Sets its own report of its condition: its speed, in thousandths of a token a second, which
-    /// counts until its own answers have been measured, and the share of it that it gives, in per
-    /// cent. At 0 it is paused: it gets no jobs until it reports another share.
+    /// Sets its own report of its condition: its speed, in thousandths of a token a second, and the
+    /// share of that speed which it gives, in per cent. The speed counts until its answers have
+    /// been measured. At 0 per cent it is paused: it gets no jobs until it reports another share.
     pub fn condition(&self, speed: Option<u32>, throttle: u8) {
         self.scheduler.handle(Input::Condition { provider: self.id, speed, throttle });
     }
@@ -187,7 +189,7 @@ impl Drop for Membership {
     }
 }
 
-/// A model that is not in memory, if the facts say that it is not.
+/// The dispatcher's entry for a model, if the facts say that it is not in memory.
 fn unloaded((model, facts): (&String, &ModelFacts)) -> Option<Unloaded> {
     let is_loading = match facts.load? {
         LoadState::Loaded => return None,

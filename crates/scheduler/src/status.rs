@@ -41,7 +41,7 @@ pub struct WorkerStatus {
     pub models: Arc<BTreeSet<ModelName>>,
     /// The known facts about them, by name.
     pub model_facts: Arc<FactsByModel>,
-    /// Whether it loads and unloads models when it is told.
+    /// Whether it loads and unloads models on request.
     pub loads_models: bool,
     /// The shapes of request that it serves.
     pub endpoints: Endpoints,
@@ -53,11 +53,12 @@ pub struct WorkerStatus {
     pub throttle: u8,
     /// The largest job that it can be sent, in bytes.
     pub max_size: u64,
-    /// How many jobs it takes at once; of a fellow's, how many slots are lent to this server.
+    /// How many jobs it takes at once; for a fellow's provider, how many slots are lent to this
+    /// server.
     pub max_concurrent: u32,
     /// How many of its slots are lent to fellows.
     pub lent: u32,
-    /// Its load by its own count.
+    /// The load that it counts itself, in jobs.
     pub reported_load: u32,
     /// The jobs that it has from this server.
     pub in_flight: u32,
@@ -72,7 +73,7 @@ pub struct WorkerStatus {
 pub struct ModelLoad {
     /// The name that its provider gave itself.
     pub provider: String,
-    /// About how much longer it takes, where that is known.
+    /// About how much longer it takes, if that is known.
     pub left: Option<Duration>,
 }
 
@@ -85,13 +86,13 @@ pub struct RunningJob {
     pub provider: Option<Arc<str>>,
     /// The time from its acceptance until its provider got it, or until now.
     pub waited: Duration,
-    /// The time since then; `None` while it waits.
+    /// How long its provider has had it; `None` while it waits.
     pub ran: Option<Duration>,
     /// Tokens of its answer so far, as far as known.
     pub tokens: Option<u64>,
 }
 
-/// A queue, copied so that it is read without the dispatcher's lock.
+/// A queue, copied so that it can be read without the scheduler's lock.
 #[derive(Debug, Clone)]
 pub struct QueueStatus {
     /// The scope of its providers.
@@ -100,7 +101,7 @@ pub struct QueueStatus {
     pub model: ModelName,
     /// Jobs waiting in it.
     pub len: usize,
-    /// How long the oldest has waited.
+    /// How long ago its oldest job was accepted.
     pub oldest: Duration,
 }
 

@@ -29,8 +29,8 @@ pub trait Translator: Send + Sync {
         endpoints: Endpoints,
     ) -> Result<ProviderRequest, Untranslatable>;
 
-    /// The record of a streamed answer to this request that begins at this endpoint; `None` if it is not to be
-    /// gone on with.
+    /// The record of a streamed answer to this request, if the answer begins at this endpoint;
+    /// `None` if such an answer is never resumed.
     fn record(&self, _: &JobRequest, _: Endpoint) -> Option<Box<dyn Record>> {
         None
     }
@@ -42,7 +42,7 @@ pub struct ProviderRequest {
     pub request: Arc<JobRequest>,
     /// The endpoint of the request.
     pub endpoint: Endpoint,
-    /// Converts the provider's answer into the client's; `None`: it passes unchanged.
+    /// Converts the provider's answer into the client's. With `None` the answer passes unchanged.
     pub answer: Option<Box<dyn AnswerMap>>,
 }
 
@@ -56,21 +56,23 @@ pub trait AnswerMap: Send {
     /// The head that the client gets.
     fn head(&mut self, head: Head) -> Head;
 
-    /// Whether it yields nothing before its end; known once it has the head.
+    /// Whether it yields nothing before the end of the provider's answer. Known once it has the
+    /// head.
     fn gathers(&self) -> bool {
         false
     }
 
-    /// The client's bytes for these bytes of the provider; may be empty. The implementation must
-    /// bound what it keeps for later: the provider may continue as if the client had read it.
+    /// Converts bytes of the provider into bytes for the client, possibly none. The implementation
+    /// must bound what it keeps for later, because the provider may continue as if the client had
+    /// read it.
     ///
     /// # Errors
     /// [`Unreadable`] when the provider's answer cannot be read any further; the job fails through the
     /// provider's fault.
     fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Unreadable>;
 
-    /// Whether the client has the whole answer, though the provider has not ended it. Nothing that comes
-    /// after that is the client's, be it more bytes or a failure.
+    /// Whether the client has the whole answer although the provider has not ended it. After that,
+    /// neither further bytes nor a failure reach the client.
     fn is_complete(&self) -> bool {
         false
     }
@@ -82,7 +84,7 @@ pub trait AnswerMap: Send {
     /// As [`AnswerMap::chunk`].
     fn end(&mut self) -> Result<Bytes, Unreadable>;
 
-    /// The bytes that were held back and are still the client's, when the provider's answer breaks off.
+    /// The held-back bytes that the client should still get when the provider's answer breaks off.
     fn broken_off(&mut self) -> Bytes {
         Bytes::new()
     }
@@ -92,9 +94,9 @@ pub trait AnswerMap: Send {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Unreadable {
-    /// The client's bytes for the part before.
+    /// The client's bytes for the part that could be read.
     pub before: Bytes,
-    /// Why; meant for the client.
+    /// The reason, as a text for the client.
     pub why: String,
 }
 

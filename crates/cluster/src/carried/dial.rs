@@ -1,5 +1,5 @@
-//! When a member is linked through others. Of two members that are apart the one with the lower id
-//! opens the link; a direct one is dialled all the while.
+//! Opens links through other members. Of two members without a direct link, the one with the lower
+//! id opens a carried one. A direct link is dialled all the while.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,9 +28,9 @@ use crate::{
 /// The delays between two attempts.
 const FIRST: Duration = Duration::from_millis(200);
 const LAST: Duration = Duration::from_secs(30);
-/// A link that stood for this time starts the delays from the first.
+/// After a link that stood for this long, the delays start from the first again.
 const STOOD: Duration = Duration::from_secs(1);
-/// How often the members are looked through, at most and at least.
+/// How often the members are looked through: the shortest and the longest time between two looks.
 const LOOK: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 /// The most members that are linked through others.
 const MOST: usize = 256;
@@ -54,7 +54,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Answers members that link to this one through others.
+/// Accepts links that members open to this one through others.
 pub(crate) fn answer_others(shared: &Arc<Shared>) {
     let to = Arc::downgrade(shared);
     shared.carrying.set_answer(Box::new(move |from, end| {
@@ -68,7 +68,7 @@ pub(crate) fn answer_others(shared: &Arc<Shared>) {
     }));
 }
 
-/// A machine that is no member is not listened to.
+/// Takes in what came over the mesh. A machine that is no member is ignored.
 pub(crate) fn received_over_mesh(shared: &Shared, from: NodeId, bytes: Bytes) {
     let node = || {
         let member = shared.members().find(|member| member.key == Some(from));
@@ -87,7 +87,7 @@ async fn answer_one(
         return Err(refuse(carrier, "this machine is stopping").await);
     }
     match key_of(shared, from) {
-        // A machine without this key fails in the handshake.
+        // A machine that does not have this key fails in the handshake.
         Some(key) => answer(shared, carrier, key).await,
         None => Err(refuse(carrier, "this member is not known here").await),
     }
@@ -101,7 +101,7 @@ fn key_of(shared: &Shared, node: &str) -> Option<NodeId> {
     Member::read(&shared.directory.get(Kind::MEMBER, node)?.value)?.key
 }
 
-/// The members with a greater id to which no direct link leads, or only a silent one.
+/// The members with a greater id to which no direct link leads, or only one that is silent.
 fn unlinked(shared: &Shared) -> BTreeSet<String> {
     let is_linked = |node: &str| {
         let link = shared.links.get(node);
@@ -116,7 +116,8 @@ fn unlinked(shared: &Shared) -> BTreeSet<String> {
 struct Apart(BTreeMap<String, Instant>);
 
 impl Apart {
-    /// Those that have been without one for `after`. `unlinked` are those that have none now.
+    /// The members that have been without a direct link for `after`. `unlinked` are those without
+    /// one now.
     fn look(
         &mut self,
         now: Instant,
@@ -130,7 +131,7 @@ impl Apart {
     }
 }
 
-/// Keeps a member linked through others.
+/// Keeps a link to a member through others.
 async fn keep(shared: Arc<Shared>, node: String) {
     let mut backoff = Backoff::new(FIRST, LAST);
     let mut last_words = String::new();
@@ -141,7 +142,7 @@ async fn keep(shared: Arc<Shared>, node: String) {
             continue;
         }
         let ways = ways(&shared, &node);
-        // A way may come at any time, and looking for it costs nothing.
+        // A way may appear at any time, and looking for it costs next to nothing.
         if ways.is_empty() {
             sleep(look(&shared)).await;
             continue;
@@ -166,7 +167,7 @@ async fn keep(shared: Arc<Shared>, node: String) {
     }
 }
 
-/// The ways to a member: the shortest first, and at last the mesh.
+/// The ways to a member: through other members, the shortest first, and at last the mesh.
 fn ways(shared: &Shared, node: &str) -> Vec<Through> {
     let members = shared.carrying.ways_to(node).into_iter().map(Through::Member);
     let mesh = key_of(shared, node).filter(|key| shared.carrying.has_mesh_to(*key));

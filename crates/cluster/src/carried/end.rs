@@ -19,9 +19,9 @@ use super::{
 };
 use crate::{circuit::TooMuch, link::carrier::CarrierEnd};
 
-/// No message leaves while this many bytes are not taken at the other end.
+/// No further message leaves while the other end has this many bytes still to take.
 const WINDOW: usize = 1024 * 1024;
-/// The other end hears of what was taken after this many bytes.
+/// After this many taken bytes the other end gets an acknowledgement.
 const ACK: usize = WINDOW / 8;
 
 /// This end of a carried link.
@@ -39,17 +39,17 @@ pub(crate) struct Line {
     waiting: Arc<Waiting>,
     state: Mutex<State>,
     arrived: Notify,
-    /// Notified when the other end has taken something, and at the end.
+    /// Notified when the other end has taken something, and when the link has ended.
     taken: Notify,
 }
 
 struct State {
-    /// The pieces that have come, and were not taken.
+    /// The pieces that have come and were not taken yet.
     pieces: VecDeque<Piece>,
     bytes: usize,
-    /// The bytes that were taken since the other end heard of it.
+    /// The taken bytes that are not acknowledged yet.
     unsaid: usize,
-    /// The bytes that left, and were not taken at the other end.
+    /// The bytes that left and that the other end has not taken yet.
     under_way: usize,
     heard: Instant,
     closed: Option<Closed>,
@@ -69,10 +69,10 @@ impl Line {
         Arc::new(Self { waiting, state: Mutex::new(state), arrived, taken })
     }
 
-    /// Something has come from the other end.
+    /// Takes in a body from the other end.
     ///
     /// # Errors
-    /// [`TooMuch`] if it does not keep to its window.
+    /// [`TooMuch`] if the other end does not keep to its window.
     pub(crate) fn received(&self, body: Body) -> Result<(), TooMuch> {
         let mut state = self.lock();
         state.heard = Instant::now();
@@ -96,14 +96,14 @@ impl Line {
         Ok(())
     }
 
-    /// It has ended. What has come before is still taken.
+    /// Marks the link as ended. Pieces that came before can still be taken.
     pub(crate) fn closed(&self, why: Closed) {
         self.lock().closed.get_or_insert(why);
         self.arrived.notify_one();
         self.taken.notify_one();
     }
 
-    /// The same, and the other end hears of it at once.
+    /// As [`Line::closed`], and tells the other end at once.
     pub(crate) fn give_up(&self, why: Closed) {
         self.waiting.give_up(Body::Closed(why.clone()));
         self.closed(why);
@@ -140,7 +140,7 @@ impl Line {
         if state.unsaid >= ACK {
             let taken = u32::try_from(std::mem::take(&mut state.unsaid)).unwrap_or(u32::MAX);
             drop(state);
-            // If the queue is full, the next piece reports it.
+            // If the queue is full, the next piece reports that.
             let _full = self.waiting.put(Body::Ack(taken));
         }
         Ok(piece)
@@ -152,7 +152,7 @@ impl Line {
 }
 
 impl CarriedEnd {
-    /// An end whose frames wait there. `gone` is called once it has closed.
+    /// An end whose frames wait in `waiting`. `gone` is called once the end has closed.
     pub(crate) fn new(
         through: Through,
         waiting: Arc<Waiting>,
@@ -172,7 +172,7 @@ impl CarriedEnd {
         (end, line)
     }
 
-    /// The member or mesh that carries it first.
+    /// The first carrier of the link.
     pub(crate) fn through(&self) -> &Through {
         &self.through
     }
@@ -206,7 +206,7 @@ impl CarriedEnd {
     }
 
     pub(crate) fn ping(&self) {
-        // The other end has enough to read, and shows by reading it that it lives.
+        // If the queue is full, the other end has enough to read, and reading shows that it lives.
         let _full = self.line.waiting.put(Body::Ping);
     }
 
@@ -214,7 +214,7 @@ impl CarriedEnd {
         self.line.lock().heard
     }
 
-    /// Sends what there is still room for, and closes.
+    /// Sends what there is still room for, and closes the link.
     pub(crate) fn close(mut self, code: u16, reason: &str) {
         if let Some(closing) = self.closing.take() {
             let _ended_before = closing.send(Closed { code, reason: reason.to_owned() });

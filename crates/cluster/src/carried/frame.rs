@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::ways::Reach;
 use crate::link::frame::{BadFrame, Channel};
 
-/// The longest piece of a message, in bytes. Carried links share a link in turns of this size. With
-/// its head it fits into one sealed record.
+/// The longest piece of a message, in bytes. Carried links take turns on a link with pieces of this
+/// size. With its head, a piece fits into one sealed record.
 pub(crate) const PIECE: usize = 60 * 1024;
 /// The longest frame in JSON, in bytes.
 const MAX_JSON: usize = 512 * 1024;
@@ -28,9 +28,9 @@ mod kind {
 /// A frame of tag *carried*.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CarriedFrame {
-    /// Whom the sender reaches.
+    /// The members that the sender reaches.
     Ways(Reach),
-    /// Something on a carried link.
+    /// A frame on a carried link.
     On(Channel, Body),
 }
 
@@ -41,11 +41,11 @@ pub(crate) enum Body {
     Open(Open),
     /// A piece of a message.
     Piece(Piece),
-    /// The other end has taken this many further bytes.
+    /// The receiver has taken this many further bytes.
     Ack(u32),
     /// A sign of life.
     Ping,
-    /// The last frame: one end, or a member between, has closed it.
+    /// The last frame: one end, or a member in between, has closed the link.
     Closed(Closed),
 }
 

@@ -1,5 +1,5 @@
-//! The mesh in the place of a member that carries: its links lead to machines by their keys, and what
-//! goes over them is sealed by the mesh, too.
+//! The mesh in the place of a member that carries links. It leads to machines by their keys, and
+//! seals what goes over it, too.
 
 use std::{
     pin::Pin,
@@ -18,7 +18,7 @@ const FIRST: u64 = 1 << 63;
 /// The most machines that the mesh leads to at a time.
 const MOST: usize = 512;
 
-/// The outcome of sending bytes; the error is in words for people.
+/// The outcome of sending bytes. The error is in words for people.
 pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 
 /// The mesh, as far as a cluster uses it.
@@ -26,8 +26,9 @@ pub trait MeshWay: Send + Sync {
     /// Whether it may lead to the machine with this key now.
     fn leads_to(&self, key: NodeId) -> bool;
 
-    /// Sends bytes to the machine with this key, once there is room. One after the other they arrive
-    /// in this order, unless the loss is reported by [`Cluster::mesh_lost`](crate::Cluster::mesh_lost).
+    /// Sends bytes to the machine with this key, once there is room. Bytes that are sent one after
+    /// the other arrive in that order, unless a loss is reported by
+    /// [`Cluster::mesh_lost`](crate::Cluster::mesh_lost).
     fn send(&self, key: NodeId, bytes: Bytes) -> Sending<'_>;
 }
 
@@ -48,8 +49,8 @@ impl Carrying {
         self.open_at(&mut self.lock(), link, Through::Mesh, to)
     }
 
-    /// The machine with this key sent this over the mesh. `node` looks up which member it is, and is
-    /// called only if nothing is known of it here.
+    /// Takes in bytes that the machine with this key sent over the mesh. `node` looks up which
+    /// member it is, and is called only if no way over the mesh to it exists yet.
     pub(crate) fn received_over_mesh(
         self: &Arc<Self>,
         key: NodeId,
@@ -80,7 +81,7 @@ impl Carrying {
         if state.hops.values().filter(|hop| hop.by_mesh.is_some()).count() >= MOST {
             return None;
         }
-        // Numbers are not used again, or a late end of one way would end the next one.
+        // Numbers are not used again. Otherwise a late end of one way would end the next one.
         let link = FIRST + state.mesh_links;
         state.mesh_links += 1;
         let (outbox, frames) = Outbox::detached();
@@ -98,7 +99,7 @@ impl State {
     }
 }
 
-/// Sends what there is for one machine, until that fails or the way is not used any more.
+/// Sends the frames for one machine, until that fails or the way is no longer used.
 async fn send(
     carrying: Weak<Carrying>,
     link: u64,

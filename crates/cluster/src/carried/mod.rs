@@ -1,11 +1,11 @@
-//! Links between two members that others carry, where no link leads from one to the other. They are
-//! sealed between their two ends by the same handshake: who carries one reads nothing.
+//! Links between two members that others carry, because no direct link leads from one to the other.
+//! The usual handshake seals them between their two ends, so members that carry one cannot read it.
 //!
-//! - [`Carrying`]: the carried links of this member, those that end here and those that it carries
-//! - `frame`: what is said on them
+//! - [`Carrying`]: the carried links of this member: those that end here, and those that it carries
+//! - `frame`: the frames of carried links
 //! - `state`: where the frames of each go on
-//! - `ways`: through whom a member is reached
-//! - `waiting`: what waits at one link for one of them
+//! - `ways`: through which members a member is reached
+//! - `waiting`: the frames that wait at one link for one carried link
 //! - `end`: one that ends here, as the transport under a sealed link
 //! - `dial`: when a member is linked through others
 //! - `mesh`: the mesh in the place of a member that carries
@@ -44,10 +44,11 @@ use ways::{MOST_CARRIERS, Reach, Ways};
 pub(crate) const MOST_PAIRS: usize = 64;
 /// The most carried links that end here.
 const MOST_ENDS: usize = 512;
-/// Changes of the ways are gathered before the others hear of them.
+/// Changes of the ways are gathered for this time before they are reported to other members.
 const TELL_AFTER: Duration = Duration::from_millis(50);
 
-/// Answers a link that another member opens through others: its id, and this end.
+/// Answers a link that another member opens through others. It gets the id of that member and this
+/// end.
 pub(crate) type Answer = Box<dyn Fn(String, CarriedEnd) + Send + Sync>;
 
 /// The first carrier of a link.
@@ -86,12 +87,12 @@ impl Carrying {
         Self { node, state, answer, mesh, is_telling }
     }
 
-    /// Sets what answers those who link to this member through others. Called once.
+    /// Sets the function that answers members who link to this one through others. Called once.
     pub(crate) fn set_answer(&self, answer: Answer) {
         let _set_before = self.answer.set(answer);
     }
 
-    /// A direct link to a member is there.
+    /// A direct link to a member is open.
     pub(crate) fn linked(self: &Arc<Self>, link: u64, node: &str, outbox: Outbox) {
         let mut state = self.lock();
         state.ways.linked(node);
@@ -101,7 +102,7 @@ impl Carrying {
         self.tell_soon();
     }
 
-    /// A link has ended. Nothing is known of one that is carried itself.
+    /// A link has ended. A carried link is not known here, and is ignored.
     pub(crate) fn unlinked(self: &Arc<Self>, link: u64) {
         let mut state = self.lock();
         let Some(Hop { node, .. }) = state.hops.remove(&link) else { return };
@@ -114,13 +115,13 @@ impl Carrying {
         self.tell_soon();
     }
 
-    /// The members through which another one is reached, the shortest way first.
+    /// The linked members through which another one is reached, the shortest way first.
     pub(crate) fn ways_to(&self, node: &str) -> Vec<String> {
         self.lock().ways.through(node, &[])
     }
 
-    /// Opens a link to a member through a linked one; `None` if that is linked no more, or too many
-    /// end here.
+    /// Opens a link to a member through a linked one. `None` if that one is no longer linked, or
+    /// too many carried links end here.
     pub(crate) fn open(self: &Arc<Self>, through: &str, to: &str) -> Option<CarriedEnd> {
         let mut state = self.lock();
         if state.ends() >= MOST_ENDS {
@@ -171,7 +172,7 @@ impl Carrying {
         let back = Waiting::new(hop.outbox.clone(), flip(place.1));
         let before = hop.through();
         match open.to == self.node {
-            // The far end reaches others over the mesh as well as this member.
+            // The far end reaches other members over the mesh just as this member does.
             false if before == Through::Mesh => {
                 back.put_last(Body::Closed(Closed::refused("nothing is carried from the mesh")));
             }
@@ -193,7 +194,7 @@ impl Carrying {
         }
     }
 
-    /// Carries a link on, or says why not.
+    /// Carries a link on; the error says why that is not possible.
     fn carry(
         &self,
         state: &mut State,
@@ -275,7 +276,7 @@ impl Carrying {
         }
     }
 
-    /// How many links it carries for others.
+    /// How many links this member carries for others.
     #[cfg(test)]
     pub(crate) fn pairs(&self) -> usize {
         self.lock().pairs()

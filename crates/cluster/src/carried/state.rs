@@ -14,28 +14,28 @@ use super::{
 };
 use crate::link::frame::{Channel, LinkFrame};
 
-/// The direct links of this member, and the carried ones at them.
+/// The direct links of this member, and the carried links at them.
 pub(super) struct State {
-    /// The direct links, by number, and the machines that the mesh leads to.
+    /// The direct links by their numbers, and the ways over the mesh.
     pub(super) hops: BTreeMap<u64, Hop>,
     pub(super) ways: Ways,
-    /// How many ways of the mesh there were.
+    /// How many ways over the mesh have been made so far.
     pub(super) mesh_links: u64,
     pub(super) ports: BTreeMap<Place, Port>,
 }
 
-/// A carried link at a direct one: the number of the direct one, and the channel on which its frames
-/// come from there.
+/// The place of a carried link at a direct link: the number of the direct link, and the channel on
+/// which frames come from there.
 pub(super) type Place = (u64, Channel);
 
-/// A direct link, or what the mesh is to one machine.
+/// A direct link, or the way over the mesh to one machine.
 pub(super) struct Hop {
     pub(super) node: String,
-    /// The key of the machine, if it is the mesh.
+    /// The key of the machine, for a way over the mesh.
     pub(super) by_mesh: Option<NodeId>,
     pub(super) outbox: Outbox,
     pub(super) next: u32,
-    /// The ways from here that its member heard of last.
+    /// The ways from here that its member was last told.
     pub(super) announced: Reach,
 }
 
@@ -54,8 +54,8 @@ impl State {
         hops.find(|(_, hop)| hop.by_mesh.is_none() && hop.node == node).map(|(link, _)| *link)
     }
 
-    /// A new carried link at a direct one: where its frames come from, and where they wait to go
-    /// there.
+    /// A new carried link at a direct one. Returns the place from which its frames come, and the
+    /// queue for the frames that go there.
     pub(super) fn out(&mut self, link: u64) -> Option<(Place, Arc<Waiting>)> {
         let hop = self.hops.get_mut(&link)?;
         let number = hop.next;
@@ -72,7 +72,7 @@ impl State {
         (self.ports.len() - self.ends()) / 2
     }
 
-    /// Takes a port, and with it that at the other side.
+    /// Removes a port, and with it the port at the other side.
     pub(super) fn take(&mut self, place: Place) -> Vec<Port> {
         let Some(port) = self.ports.remove(&place) else { return Vec::new() };
         let other = match &port {
@@ -82,13 +82,13 @@ impl State {
         [port].into_iter().chain(other).collect()
     }
 
-    /// The same for all ports at a link.
+    /// As [`State::take`], for all ports at a link.
     pub(super) fn take_all_at(&mut self, link: u64) -> Vec<Port> {
         let places: Vec<Place> = self.ports.keys().filter(|(at, _)| *at == link).copied().collect();
         places.into_iter().flat_map(|place| self.take(place)).collect()
     }
 
-    /// Tells each linked member whom this one reaches, if it was told otherwise.
+    /// Tells each linked member which members this one reaches, if that has changed.
     pub(super) fn tell(&mut self) {
         for hop in self.hops.values_mut().filter(|hop| hop.by_mesh.is_none()) {
             let reach = self.ways.reach(&hop.node);
@@ -111,7 +111,7 @@ impl Hop {
 }
 
 impl Port {
-    /// Ends it, and tells the member that its frames go to.
+    /// Ends the port, and tells the member to which its frames go.
     pub(super) fn close(&self, why: &Closed) {
         match self {
             Self::End(line) => line.give_up(why.clone()),

@@ -1,4 +1,4 @@
-//! The frames that wait at one link for one carried link. They leave in turns with those of others.
+//! The frames that wait at one link for one carried link. They take turns with those of others.
 
 use std::{
     collections::VecDeque,
@@ -16,7 +16,7 @@ use crate::{
 
 /// The most bytes that wait for one carried link, in one direction.
 pub(crate) const MOST_WAITING: usize = 4 * 1024 * 1024;
-/// The memory of a frame beside its payload, in bytes, about.
+/// Roughly the memory of a frame beside its payload, in bytes.
 pub(crate) const OVERHEAD: usize = 64;
 
 /// The frames that wait for one carried link, in one direction.
@@ -30,12 +30,12 @@ pub(crate) struct Waiting {
 struct Queue {
     frames: VecDeque<Bytes>,
     bytes: usize,
-    /// Whether the link will ask for a frame.
+    /// Whether the queue has its turn among those of the link.
     has_turn: bool,
 }
 
 impl Waiting {
-    /// For the link with this outbox. Frames leave on this channel.
+    /// A queue for the link with this outbox. Its frames leave on this channel.
     pub(crate) fn new(outbox: Outbox, channel: Channel) -> Arc<Self> {
         Arc::new(Self { outbox, channel, queue: Mutex::default() })
     }
@@ -45,7 +45,7 @@ impl Waiting {
     /// # Errors
     /// [`TooMuch`] if too much waits.
     pub(crate) fn put(self: &Arc<Self>, body: Body) -> Result<(), TooMuch> {
-        // The lock is taken again below.
+        // `put_last` takes the lock again.
         let is_full = self.lock().bytes > MOST_WAITING;
         if is_full {
             return Err(TooMuch);
@@ -54,7 +54,8 @@ impl Waiting {
         Ok(())
     }
 
-    /// The same for the last frame, which there is always room for.
+    /// Puts a frame at the end in any case. For the last frame of a link, and others that must not
+    /// be refused.
     pub(crate) fn put_last(self: &Arc<Self>, body: Body) {
         let frame = LinkFrame::Carried(CarriedFrame::On(self.channel, body).encode()).encode();
         let mut queue = self.lock();
@@ -66,7 +67,7 @@ impl Waiting {
         }
     }
 
-    /// Drops what waits, and puts the last frame.
+    /// Drops the waiting frames, and puts the last frame.
     pub(crate) fn give_up(self: &Arc<Self>, body: Body) {
         let mut queue = self.lock();
         queue.frames.clear();
@@ -85,7 +86,7 @@ impl Waiting {
     }
 }
 
-/// Its place among those that wait for the link.
+/// A queue's turn among those that wait for the link.
 struct Turn(Arc<Waiting>);
 
 impl FrameSource for Turn {

@@ -1,6 +1,6 @@
-//! Through whom a member is reached, pure. Each member tells those that it is linked to how far the
-//! others are; a way never gets longer than [`MOST_CARRIERS`] allows, so word of one that is gone
-//! does not go round for long.
+//! Through which members a member is reached; pure. Each member tells its linked members how far
+//! away the others are. A way never gets longer than [`MOST_CARRIERS`] allows, so reports of a
+//! member that is gone soon end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,11 @@ use crate::link::hello::MAX_TEXT;
 
 /// The most members that carry one link.
 pub(crate) const MOST_CARRIERS: u8 = 4;
-/// The most members that one reports.
+/// The most members in one report.
 const MOST_MEMBERS: usize = 1024;
 
-/// Whom a member reaches, and over how many links, without the one to the reader.
+/// The members that a member reaches, and over how many links. The link between that member and the
+/// reader is not counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reach(pub(crate) BTreeMap<String, u8>);
 
@@ -31,27 +32,27 @@ impl Reach {
 #[derive(Debug)]
 pub(crate) struct Ways {
     own: String,
-    /// The members to which each member reports a direct link.
+    /// The linked members, each with its last report.
     linked: BTreeMap<String, Reach>,
 }
 
 impl Ways {
-    /// The ways from this member, which is linked to nobody yet.
+    /// The ways from this member, which has no links yet.
     pub(crate) fn new(own: String) -> Self {
         Self { own, linked: BTreeMap::new() }
     }
 
-    /// A direct link to a member is there. What an earlier one said stays until it says more.
+    /// Adds a linked member. An earlier report of it stays until it sends another.
     pub(crate) fn linked(&mut self, node: &str) {
         self.linked.entry(node.to_owned()).or_default();
     }
 
-    /// No direct link leads to a member any more.
+    /// Removes a member to which no direct link leads any more.
     pub(crate) fn unlinked(&mut self, node: &str) {
         self.linked.remove(node);
     }
 
-    /// A linked member says whom it reaches.
+    /// Takes in the report of a linked member.
     pub(crate) fn told(&mut self, node: &str, reach: Reach) {
         if let Some(known) = self.linked.get_mut(node) {
             *known = reach;
@@ -59,7 +60,7 @@ impl Ways {
     }
 
     /// The linked members through which another one is reached, the shortest way first. `carriers`
-    /// carry the link already, and none of them may come again.
+    /// carry the link already, and none of them may carry it again.
     pub(crate) fn through(&self, to: &str, carriers: &[String]) -> Vec<String> {
         let left = usize::from(MOST_CARRIERS).saturating_sub(carriers.len());
         let others = self.linked.iter().filter(|(node, _)| !carriers.contains(node));

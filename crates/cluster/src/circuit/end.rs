@@ -1,5 +1,5 @@
-//! One end of a circuit, pure: what has to be sent again over the next link, and what has come
-//! already.
+//! One end of a circuit, pure: which pieces have to be sent again over the next link, and which
+//! have come already.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use wire::{Frame, Utf8Bytes};
 
 use super::TooMuch;
 
-/// The longest piece, in bytes. Circuits share a link in turns of this size. With its head it fits
-/// into one sealed record.
+/// The longest piece, in bytes. Circuits take turns on a link with pieces of this size. With its
+/// head, a piece fits into one sealed record.
 pub(crate) const PIECE: usize = 60 * 1024;
-/// An end takes no more while this many bytes of it are not acknowledged.
+/// An end takes no more frames to send while this many bytes are not acknowledged.
 pub(crate) const WINDOW: usize = 1024 * 1024;
-/// The same in pieces.
+/// The same bound in pieces.
 pub(crate) const WINDOW_PIECES: usize = 512;
-/// The other end is acknowledged after this many bytes, or after a short pause.
+/// The other end gets an acknowledgement after this many bytes or pieces, or after a short pause.
 const ACK_BYTES: usize = WINDOW / 8;
 const ACK_PIECES: u64 = WINDOW_PIECES as u64 / 8;
 
@@ -39,19 +39,20 @@ pub(crate) struct CircuitEnd {
     unacked: VecDeque<Piece>,
     unacked_bytes: usize,
     acked: u64,
-    /// How many of them were given to the present link.
+    /// How many of these pieces were given to the present link.
     given: usize,
     /// The number after the last piece that was ever given to a link.
     ever_given: u64,
     /// The number of the next piece from the other end.
     received: u64,
-    /// The part of a frame that has come.
+    /// The part of a frame that has come so far.
     partial: BytesMut,
-    /// Frames that have come and nobody took, each with the number after its last piece.
+    /// Whole frames that have come and were not taken yet, each with the number after its last
+    /// piece.
     ready: VecDeque<(u64, Frame)>,
     ready_bytes: usize,
-    /// The pieces whose frames were taken, the last number that the other end knows of, and the
-    /// bytes between.
+    /// The number after the pieces whose frames were taken; the last number that was acknowledged;
+    /// and the bytes taken since.
     taken: u64,
     acknowledged: u64,
     taken_bytes: usize,
@@ -76,7 +77,7 @@ impl CircuitEnd {
         }
     }
 
-    /// Whether another frame may be put.
+    /// Whether another frame may be put in.
     pub(crate) fn has_room(&self) -> bool {
         self.unacked_bytes < WINDOW && self.unacked.len() < WINDOW_PIECES
     }
@@ -86,7 +87,7 @@ impl CircuitEnd {
         self.unacked.is_empty()
     }
 
-    /// Whether the other end has acknowledged anything, or sent anything.
+    /// Whether the other end has acknowledged or sent anything.
     pub(crate) fn is_begun(&self) -> bool {
         self.acked > 0 || self.received > 0
     }
@@ -120,13 +121,13 @@ impl CircuitEnd {
         Some(piece)
     }
 
-    /// Begins on another link: every piece that is not acknowledged is sent again.
+    /// Begins on another link, over which every piece that is not acknowledged is sent again.
     pub(crate) fn relinked(&mut self) {
         self.given = 0;
     }
 
-    /// The other end has taken all pieces below this number. A number that it cannot know is
-    /// ignored.
+    /// Takes in that the other end has taken all pieces below this number. A number above the sent
+    /// pieces is ignored.
     pub(crate) fn acknowledged(&mut self, number: u64) {
         if number > self.ever_given {
             return;
@@ -135,13 +136,13 @@ impl CircuitEnd {
             let Some(piece) = self.unacked.pop_front() else { return };
             self.unacked_bytes -= piece.bytes.len();
             self.acked += 1;
-            // Over an earlier link it may have arrived, and not be given to this one yet.
+            // The piece may have arrived over an earlier link before it was given to this one.
             self.given = self.given.saturating_sub(1);
         }
     }
 
-    /// A piece of the other end. One that came before, over an earlier link, is ignored, and so is
-    /// one after a gap: it will be sent again.
+    /// Takes in a piece of the other end. A piece that came before over an earlier link is ignored,
+    /// and so is one after a gap: it will be sent again.
     ///
     /// # Errors
     /// [`TooMuch`] when the frame is too long, or the other end does not keep to its window.
@@ -183,8 +184,8 @@ impl CircuitEnd {
         !self.ready.is_empty()
     }
 
-    /// The rest of a long frame cannot come before its first pieces are acknowledged. Frames before
-    /// it must have been taken, or they would be acknowledged, too.
+    /// Counts the first pieces of a long frame as taken, since its rest cannot come before they are
+    /// acknowledged. All frames before it must have been taken, or they would be acknowledged, too.
     fn take_partial(&mut self) {
         if self.ready.is_empty() {
             self.taken = self.received;
@@ -197,12 +198,12 @@ impl CircuitEnd {
         if is_due { self.ack() } else { None }
     }
 
-    /// The number to acknowledge, if the other end does not know it.
+    /// The number to acknowledge, if the other end does not have it yet.
     pub(crate) fn ack(&mut self) -> Option<u64> {
         (self.acknowledged < self.taken).then(|| self.ack_again())
     }
 
-    /// The number that the other end should know, for a new link.
+    /// The number to acknowledge over a new link, whether or not the other end has it.
     pub(crate) fn ack_again(&mut self) -> u64 {
         self.acknowledged = self.taken;
         self.taken_bytes = 0;

@@ -1,5 +1,5 @@
 //! Circuits: a client of one member, served by another. A circuit carries frames both ways, once
-//! and in order, and outlives the link that it began on. Its ends are an outbox to write to and a
+//! and in order, and outlives the link on which it began. Each end has an outbox to write to and a
 //! reader, as if the other machine were a socket.
 //!
 //! - [`Circuits`]: all circuits of this machine, those that it opened and those that others opened
@@ -30,8 +30,8 @@ use crate::{
 use end::{CircuitEnd, WINDOW_PIECES};
 use pump::{Inbound, Pump};
 
-/// The factor by which the serving end waits longer for a link than the client's end, so that it never
-/// forgets what the other end will ask for.
+/// The serving end waits this many times longer for a link than the client's end. So it never
+/// forgets a circuit for which the client's end will ask again.
 const SERVING_PATIENCE: u32 = 4;
 /// The most circuits that one member may have open here.
 const MOST_GUESTS: usize = 4096;
@@ -45,7 +45,8 @@ pub struct Caller {
     pub who: String,
     /// Its rights.
     pub role: Role,
-    /// Set if the client is an agent of a team: it may use that team, as that session.
+    /// The team and the session of an agent, if the client is one: it may use that team as that
+    /// session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<(TeamId, SessionId)>,
 }
@@ -66,14 +67,14 @@ pub enum Service {
     Workspace,
     /// The models, for a session.
     Models,
-    /// The teams, for the member that owns a team whose workers run there, or the other way round.
+    /// The teams: between the member that owns a team and the one that runs its team workers.
     Teams,
     /// The moves of sessions, for the member at the other end of a move.
     Moves,
 }
 
 impl Service {
-    /// Whether it is the workspace, which a message need not say.
+    /// Whether it is the workspace. A message may leave it out then.
     pub(crate) fn is_workspace(&self) -> bool {
         *self == Self::Workspace
     }
@@ -82,7 +83,7 @@ impl Service {
 /// Why a circuit ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
-    /// No link led to the member for the client's patience.
+    /// No link led to the member for as long as the client's end waits.
     #[error("it cannot be reached")]
     Unreachable,
     /// The member's daemon has restarted and knows nothing of the circuit.
@@ -109,7 +110,8 @@ pub struct Circuit {
     leaving: CancellationToken,
 }
 
-/// The other end of a circuit that is no link's.
+/// The far end of a circuit, for a task in this process: it reads the requests and writes the
+/// answers.
 pub(crate) struct FarEnd {
     pub(crate) requests: OutboxReader,
     pub(crate) answers: Outbox,
@@ -118,7 +120,7 @@ pub(crate) struct FarEnd {
     end: End,
 }
 
-/// How a far end says that it is over.
+/// How the end of a circuit is announced.
 enum End {
     /// To the opener, with the reason.
     Here(Arc<OnceLock<Ended>>),
@@ -142,7 +144,7 @@ impl FarEnd {
 impl From<Served> for FarEnd {
     fn from(served: Served) -> Self {
         let Served { requests, answers, done, .. } = served;
-        // A client that has left ends its requests.
+        // A client that has left closes its requests, so this token is never cancelled.
         Self { requests, answers, leaving: CancellationToken::new(), end: End::Served(done) }
     }
 }
@@ -170,7 +172,7 @@ impl Circuit {
         self.requests.push(frame)
     }
 
-    /// The way to the serving end, for a writer of its own.
+    /// An outbox for requests, for a caller that writes on its own.
     pub fn requests(&self) -> Outbox {
         self.requests.clone()
     }
@@ -205,7 +207,7 @@ pub struct Served {
     pub from: String,
     /// The client.
     pub caller: Caller,
-    /// Its requests; `None` from here on when it has left.
+    /// Its requests. `None` comes once the client has left.
     pub requests: OutboxReader,
     /// The way back.
     pub answers: Outbox,
@@ -221,7 +223,7 @@ pub trait Host: Send + Sync {
     fn max_request(&self) -> usize;
 }
 
-/// The present link to a member.
+/// The present link to a member, as its circuits use it.
 #[derive(Debug, Clone)]
 pub(crate) struct Way {
     /// Tells links to one member apart.
@@ -234,7 +236,7 @@ pub struct Circuits {
     peers: Mutex<BTreeMap<String, Peer>>,
     hosts: Mutex<BTreeMap<Service, Arc<dyn Host>>>,
     onward: OnceLock<Onward>,
-    /// How long a client's end does without a link.
+    /// How long a client's end waits for a link.
     patience: Duration,
 }
 
@@ -258,7 +260,7 @@ impl Peer {
 }
 
 impl Circuits {
-    /// Without any circuits yet. A client's end does without a link for `patience`.
+    /// No circuits yet. A client's end waits for a link for `patience`.
     pub(crate) fn new(patience: Duration) -> Self {
         let (peers, hosts, onward) = Default::default();
         Self { peers, hosts, onward, patience }
@@ -269,7 +271,7 @@ impl Circuits {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner).insert(service, host);
     }
 
-    /// Sets what serves the clients of others at plain peers. Called once.
+    /// Sets the function that serves clients of other members at plain peers. Called once.
     pub(crate) fn set_onward(&self, onward: Onward) {
         let _set_before = self.onward.set(onward);
     }
@@ -279,12 +281,12 @@ impl Circuits {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner).get(&service).cloned()
     }
 
-    /// A link to a member is there, and replaces an earlier one.
+    /// A link to a member is open, and replaces an earlier one.
     pub(crate) fn linked(&self, node: &str, incarnation: u64, way: Way) {
         let mut peers = self.lock();
         let peer = peers.entry(node.to_owned()).or_insert_with(Peer::new);
         if peer.incarnation.is_some_and(|known| known != incarnation) {
-            // Dropping their channels ends the circuits of its earlier life.
+            // Dropping their channels ends the circuits that knew the member's former incarnation.
             for inbound in std::mem::take(&mut peer.circuits).into_values() {
                 let _full_or_gone = inbound.try_send(Inbound::Restarted);
             }
@@ -293,7 +295,7 @@ impl Circuits {
         peer.way.send_replace(Some(way));
     }
 
-    /// A link has ended. A newer one is not touched.
+    /// A link has ended. A newer link to the same member is not touched.
     pub(crate) fn unlinked(&self, node: &str, link: u64) {
         let peers = self.lock();
         let Some(peer) = peers.get(node) else { return };
@@ -311,7 +313,7 @@ impl Circuits {
         self.open_to(node, caller, service, None)
     }
 
-    /// The same, or to a plain peer that is linked to the member.
+    /// As [`Circuits::open`], or to a plain peer that is linked to the member.
     pub(crate) fn open_to(
         self: &Arc<Self>,
         node: &str,
@@ -355,7 +357,7 @@ impl Circuits {
         }
     }
 
-    /// A message from a member. Only those about circuits are looked at.
+    /// A message from a member. Only messages about circuits are handled here.
     pub(crate) fn control(self: &Arc<Self>, node: &str, control: Control) {
         match control {
             Control::CircuitOpen { channel, caller, begun, service, to } => {
@@ -373,7 +375,7 @@ impl Circuits {
         }
     }
 
-    /// A member opens a circuit, or says over a new link that it is still there.
+    /// A member opens a circuit, or says over a new link that the circuit is still open.
     pub(crate) fn opened(
         self: &Arc<Self>,
         node: &str,
@@ -422,13 +424,15 @@ impl Circuits {
         let served = Served { from: node.to_owned(), caller, requests, answers, done };
         match (to, self.onward.get()) {
             (Some(to), Some(onward)) => onward(to, served),
-            // Its token says at once that nothing will be answered.
+            // No plain peer can be reached yet. Cancelling the token says at once that there will
+            // be no answer.
             (Some(_), None) => served.done.cancel(),
             (None, _) => host.serve(served),
         }
     }
 
-    /// A circuit whose channel is full sends more than it may, and ends.
+    /// Passes a message to a circuit. A circuit whose channel is full gets more than its window
+    /// allows, and ends.
     fn pass(&self, node: &str, channel: Channel, inbound: Inbound) {
         let mut peers = self.lock();
         let Some(peer) = peers.get_mut(node) else { return };

@@ -1,5 +1,5 @@
-//! The task of one end of a circuit: it moves frames between the end's two queues and whatever
-//! link leads to the member now.
+//! The task of one end of a circuit. It moves frames between the end's two queues and the present
+//! link to the member.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::{
     link::frame::{Channel, LinkFrame},
 };
 
-/// Bytes that were taken are acknowledged after this pause at the latest.
+/// Taken bytes are acknowledged after this pause at the latest.
 const ACK_PAUSE: Duration = Duration::from_millis(50);
 
 /// The reason that a client gives when it has left.
@@ -35,16 +35,16 @@ pub(super) enum Inbound {
     Restarted,
 }
 
-/// One end of a circuit, and all that it needs.
+/// One end of a circuit, and everything that its task needs.
 pub(super) struct Pump {
     pub(super) end: CircuitEnd,
-    /// How the frames that leave here are named.
+    /// The channel of frames that leave here.
     pub(super) outgoing: Channel,
     /// Set at the opener's end.
     pub(super) caller: Option<Caller>,
     /// The service, at the opener's end.
     pub(super) service: Service,
-    /// The plain peer that it goes on to, at the opener's end.
+    /// The plain peer to which the circuit goes on, at the opener's end.
     pub(super) to: Option<String>,
     pub(super) to_send: OutboxReader,
     pub(super) to_read: Outbox,
@@ -52,11 +52,11 @@ pub(super) struct Pump {
     pub(super) way: watch::Receiver<Option<Way>>,
     /// Cancelled when nothing more will be put into `to_send`.
     pub(super) leaving: CancellationToken,
-    /// How long it does without a link.
+    /// How long it waits for a link.
     pub(super) patience: Duration,
 }
 
-/// The state that changes while it runs.
+/// The part of its state that changes while it runs.
 struct State {
     way: Option<Way>,
     ack_at: Option<Instant>,
@@ -85,8 +85,8 @@ impl Pump {
         why.unwrap_or_else(|| Ended::Closed(LEFT.to_owned()))
     }
 
-    /// Runs until everything of a writer that has left is acknowledged, or until the circuit ends
-    /// otherwise.
+    /// Runs until the writer has left and all its frames are acknowledged, or until the circuit
+    /// ends for another reason.
     async fn until_end(&mut self, state: &mut State) -> Result<(), Ended> {
         loop {
             if state.is_finishing && self.end.is_acknowledged() {
@@ -118,7 +118,7 @@ impl Pump {
         }
     }
 
-    /// Everything that was put before the end of the writer is sent.
+    /// Puts in all frames that were written before the writer left.
     fn finish(&mut self, state: &mut State) {
         while let Some(frame) = self.to_send.try_next() {
             self.end.put(frame);
@@ -126,7 +126,7 @@ impl Pump {
         state.is_finishing = true;
     }
 
-    /// Gives pieces to the link. Whether more would follow if the link had room.
+    /// Gives pieces to the link. Returns whether more would follow if the link had room.
     fn give_pieces(&mut self, state: &State) -> bool {
         let Some(way) = &state.way else { return false };
         loop {
@@ -152,7 +152,8 @@ impl Pump {
         Ok(())
     }
 
-    /// Passes frames on while there is room. A reader that has left takes everything.
+    /// Passes whole frames to the reader while it has room. If the reader has left, frames are
+    /// discarded.
     fn pass_on(&mut self, state: &mut State) {
         while (self.to_read.has_room() || self.to_read.is_closed())
             && let Some(frame) = self.end.take_frame()
@@ -209,7 +210,7 @@ fn control(way: &Way, message: &Control) {
 
 async fn until_room(way: Option<&Way>) {
     if let Some(way) = way {
-        // An error is a link that has ended; another one will be announced.
+        // An error means that the link has ended. Another one will be announced.
         if way.outbox.room().await.is_err() {
             std::future::pending::<()>().await;
         }

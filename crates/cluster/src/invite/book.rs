@@ -1,4 +1,4 @@
-//! The invitations of this member: which of them may be used, and by whom. Plain data; the time is
+//! The invitations of this member: which may be used, and by which machine. Plain data; the time is
 //! passed in.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -7,11 +7,11 @@ use base::NodeId;
 use seal::{INVITE_ID, PeerSecret};
 use serde::{Deserialize, Serialize};
 
-/// An invitation is good for this time.
+/// How long an invitation is valid.
 pub(crate) const VALID: Duration = Duration::from_secs(3600);
 /// The most invitations that are open at a time.
 pub(crate) const OPEN: usize = 16;
-/// How long an invitation is remembered after its end, so that a late guest hears the reason.
+/// How long an invitation is remembered after its end, so that a late guest is told the reason.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
 /// The most invitations that are remembered, open or not.
 const MOST: usize = 256;
@@ -41,13 +41,13 @@ impl std::fmt::Display for InviteId {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Invite {
     secret: [u8; 16],
-    /// When it ends, since 1970.
+    /// When it ends, in milliseconds since 1970.
     pub(crate) until_ms: u64,
     /// The machine that used it.
     pub(crate) used_by: Option<NodeId>,
 }
 
-/// Why an invitation is not taken or not made, in words for people.
+/// Why an invitation is not accepted or not made, in words for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotTaken {
     #[error("the invitation is unknown here: it was withdrawn, or is too old; ask for another one")]
@@ -69,14 +69,14 @@ pub(crate) enum NotTaken {
 pub(crate) struct Book(BTreeMap<InviteId, Invite>);
 
 impl Book {
-    /// Takes in one that was stored.
+    /// Takes in an invitation that was stored.
     pub(crate) fn restore(&mut self, invite: Invite) {
         if let Some(id) = InviteId::of(&invite.shared_secret()) {
             self.0.insert(id, invite);
         }
     }
 
-    /// Adds a new one, and drops old ones; the ids of those that were dropped.
+    /// Adds a new invitation, and drops old ones. Also returns the ids of the dropped ones.
     pub(crate) fn open(
         &mut self,
         secret: [u8; 16],
@@ -93,7 +93,7 @@ impl Book {
         Ok((id, invite, dropped))
     }
 
-    /// Those that may be used, by id.
+    /// The invitations that may be used, by id.
     pub(crate) fn open_ones(&self, now_ms: u64) -> impl Iterator<Item = (InviteId, &Invite)> {
         let open = self.0.iter();
         let open = open.filter(move |(_, it)| it.used_by.is_none() && now_ms < it.until_ms);
@@ -108,13 +108,13 @@ impl Book {
         self.0.get(&id).is_some_and(|invite| invite.used_by.is_some())
     }
 
-    /// Withdraws one; whether it was there.
+    /// Withdraws an invitation. Returns whether it existed.
     pub(crate) fn withdraw(&mut self, id: InviteId) -> bool {
         self.0.remove(&id).is_some()
     }
 
-    /// The invitation, as used by this key. The same key may use it again while it is valid: its
-    /// answer may have been lost.
+    /// The invitation, marked as used by this key. The same key may use it again while it is valid,
+    /// since the answer to it may have been lost.
     pub(crate) fn used(&self, id: InviteId, key: NodeId, now_ms: u64) -> Result<Invite, NotTaken> {
         let invite = self.0.get(&id).ok_or(NotTaken::Unknown)?;
         match invite.used_by {
@@ -124,7 +124,7 @@ impl Book {
         }
     }
 
-    /// Keeps what [`Book::used`] gave, once it is stored.
+    /// Keeps what [`Book::used`] returned, once it is stored.
     pub(crate) fn keep(&mut self, id: InviteId, invite: Invite) {
         self.0.insert(id, invite);
     }

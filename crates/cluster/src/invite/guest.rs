@@ -26,19 +26,19 @@ use crate::{
     },
 };
 
-/// The most addresses of members that are stored, for the first links.
+/// The most addresses of members that are stored for the first links.
 const FIRST_PEERS: usize = 8;
 
 /// Why one address did not lead into the cluster.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The inviting machine refused: the others would hear the same.
+    /// The inviting machine refused. Its other addresses would give the same answer.
     Refused(String),
-    /// Another address may do.
+    /// This address failed. Another one may lead to the inviting machine.
     Here(String),
 }
 
-/// Joins by an invitation; the name of the member that made it.
+/// Joins by an invitation. Returns the name of the member that made it.
 pub(crate) async fn join(shared: &Arc<Shared>, code: &str) -> Result<String, JoinError> {
     let invitation = Invitation::decode(code)?;
     if shared.this.token().is_some() {
@@ -108,7 +108,7 @@ async fn answer_of(proven: Proven) -> Result<Welcome, Failure> {
     }
 }
 
-/// Becomes a member with what the inviting one said.
+/// Becomes a member with the data from the inviting one.
 async fn take_part(
     shared: &Arc<Shared>,
     inviter: NodeId,

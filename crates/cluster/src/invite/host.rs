@@ -73,8 +73,8 @@ enum NotWelcome {
     Cluster(#[from] ClusterError),
 }
 
-/// Answers a machine that comes with an invitation. Its first sealed record, which the handshake waits
-/// for, proves that it is no recording; only then the invitation is used.
+/// Answers a machine that comes with an invitation. The handshake waits for its first sealed
+/// record, which proves that the handshake is not a recording. Only then is the invitation used.
 pub(crate) async fn welcome(
     shared: &Arc<Shared>,
     carrier: Carrier,
@@ -101,7 +101,7 @@ pub(crate) async fn welcome(
     }
 }
 
-/// The new member's entry and the use of the invitation are stored in one transaction.
+/// Takes a machine in. Its entry and the use of the invitation are stored in one transaction.
 async fn take_in(
     shared: &Arc<Shared>,
     key: NodeId,
@@ -126,13 +126,14 @@ async fn take_in(
     }
     let store = async |used| Ok(shared.driver.ask_with(input, vec![used]).await?);
     shared.invites.spend::<NotWelcome>(invite, key, store).await?;
-    // A machine that has left may be here again before the token is taken that it left behind.
+    // A machine that has left may come back before the cluster has taken the new token that
+    // followed its leaving. So that token is awaited.
     tokens::taken(shared).await;
     shared.barred.admit(&shared.facts, &key).await?;
     tokens::admit(shared, &key).await?;
     shared.targets_changed.notify_one();
     let tokens = shared.config().tokens;
-    // An invitation is made after the token.
+    // There always is a token: an invitation is made after it.
     let none = || Token { secret: Secret::from(String::new()), since_ms: 0 };
     let Token { secret, since_ms } = tokens.present().cloned().unwrap_or_else(none);
     Ok(Welcome { cluster_token: secret, since_ms, members: members(shared) })

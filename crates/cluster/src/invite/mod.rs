@@ -33,7 +33,7 @@ pub struct Invited {
     pub code: String,
     /// When it ends, since 1970.
     pub until: Duration,
-    /// Where the machine that joins reaches this one.
+    /// The addresses at which the joining machine reaches this one.
     pub addresses: Vec<String>,
 }
 
@@ -46,13 +46,13 @@ pub struct OpenInvite {
     pub until: Duration,
 }
 
-/// Why nobody is invited, or this machine does not join. The words say what to do.
+/// Why no invitation is made, or this machine does not join. The words say what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     /// The text is not a code.
     #[error(transparent)]
     Code(#[from] protocol::workspace::peer::sealed::BadInvitation),
-    /// It is not taken, or none is made.
+    /// The invitation is not accepted, or none is made.
     #[error("{0}")]
     Refused(String),
     /// The invitation names no address.
@@ -67,7 +67,7 @@ pub enum JoinError {
          open to this machine (--peer-listen there), and run the same line again"
     )]
     Unreachable(String),
-    /// It cannot be stored.
+    /// The change cannot be stored.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
 }
@@ -78,7 +78,7 @@ impl From<NotTaken> for JoinError {
     }
 }
 
-/// The invitations of this member, in memory as they are stored.
+/// The invitations of this member, in memory just as they are stored.
 #[derive(Default)]
 pub(crate) struct Invites(Mutex<Book>);
 
@@ -93,7 +93,8 @@ impl Invites {
         Ok(Self(Mutex::new(book)))
     }
 
-    /// The secret of one, also if it may not be used any more: only a machine that has it hears why.
+    /// The secret of an invitation, even of one that may no longer be used: only a machine that has
+    /// the secret is told why.
     pub(crate) async fn secret(&self, id: InviteId) -> Result<PeerSecret, NotTaken> {
         self.0.lock().await.secret(id)
     }
@@ -102,7 +103,7 @@ impl Invites {
         self.0.lock().await.is_used(id)
     }
 
-    /// Adds one with this secret. It is stored when this returns.
+    /// Adds an invitation with this secret. It is stored when this returns.
     async fn open(&self, facts: &Facts, secret: [u8; 16]) -> Result<OpenInvite, JoinError> {
         let mut book = self.0.lock().await;
         let (id, invite, dropped) = book.open(secret, now_ms())?;
@@ -133,8 +134,8 @@ impl Invites {
         self.0.lock().await.age(by);
     }
 
-    /// Uses one: `store` stores what it is given together with the new member. Two machines that come
-    /// at once are taken in turn.
+    /// Uses an invitation. `store` must store the given change together with the new member. Two
+    /// machines that come at once are taken in one after the other.
     async fn spend<E: From<NotTaken>>(
         &self,
         id: InviteId,

@@ -28,7 +28,7 @@ use crate::{
 pub(crate) const SUBPROTOCOL: &str = "warren.peer.1";
 /// The header in which each end names its public key.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("warren-peer-key");
-/// The header in which a machine that joins names its invitation.
+/// The header in which a joining machine names its invitation.
 pub(crate) const INVITE: HeaderName = HeaderName::from_static("warren-peer-invite");
 
 /// The refusal of a link that a machine opened to itself.
@@ -82,7 +82,8 @@ pub(crate) fn accept<B>(
         if let Err(error) = running {
             shared.strangers.failed(from);
             let error = base::error::chain(&error);
-            // While a machine joins, members dial it a moment before it has the token.
+            // While a machine joins, members may dial it a moment before it has the token. That is
+            // no warning.
             if shared.this.token().is_none() {
                 tracing::info!(%from, error, "a member's link was refused with these words");
             } else {
@@ -97,7 +98,7 @@ async fn run(shared: &Arc<Shared>, upgrade: Upgrade, key: NodeId) -> Result<(), 
     answer(shared, carrier(upgrade).await?, key).await
 }
 
-/// Answers a member that shows this key, whatever carries the link, and runs the link until it ends.
+/// Answers a member that shows this key, over any carrier, and runs the link until it ends.
 pub(crate) async fn answer(
     shared: &Arc<Shared>,
     carrier: Carrier,
@@ -120,8 +121,8 @@ pub(crate) async fn answer(
     Ok(())
 }
 
-/// The token that a member proves, and the answer to its hello. A token that was replaced is enough
-/// for a member whose key is known.
+/// Which token a member proves, and the answer to its hello. A former token is enough for a member
+/// whose key is known.
 async fn choose(shared: &Shared, hello: &Hello, key: &NodeId) -> Choice {
     let (other, is_enough) = match tokens::meant(shared, hello, key).await {
         Ok(meant) => meant,
@@ -166,7 +167,7 @@ pub(crate) async fn refuse(carrier: Carrier, words: &str) -> HandshakeError {
     HandshakeError::Refused(words.to_owned())
 }
 
-/// Refuses a member that may not be who it says, or is no longer a member.
+/// Refuses a member that may not be the one that it names, or that was taken out.
 pub(super) fn admit(shared: &Shared, hello: &Hello, key: &NodeId) -> Result<(), String> {
     is_who_it_says(shared, hello, key)?;
     match shared.barred.has(key) {
@@ -175,7 +176,7 @@ pub(super) fn admit(shared: &Shared, hello: &Hello, key: &NodeId) -> Result<(), 
     }
 }
 
-/// Refuses one that may not be who it says.
+/// Refuses a machine that may not be the member that it names.
 pub(crate) fn is_who_it_says(shared: &Shared, hello: &Hello, key: &NodeId) -> Result<(), String> {
     let own = &shared.this;
     if hello.node_id == own.node_id {

@@ -33,7 +33,7 @@ impl Carrier {
         Self::Socket(Box::new(link), outbox)
     }
 
-    /// Its first carrier; `None` if it leads to the other end directly.
+    /// Its first carrier; `None` if it leads directly to the other end.
     pub(crate) fn through(&self) -> Option<&Through> {
         match self {
             Self::Socket(..) => None,
@@ -41,7 +41,7 @@ impl Carrier {
         }
     }
 
-    /// The way out. Its bounds say when there is room.
+    /// The outbox. Its bounds say when there is room.
     pub(crate) fn outbox(&self) -> &Outbox {
         match self {
             Self::Socket(_, outbox) => outbox,
@@ -62,7 +62,7 @@ impl Carrier {
         }
     }
 
-    /// Takes longer messages, once the far end is known.
+    /// Allows longer messages, once the far end is known.
     pub(crate) fn set_max_message(&mut self, bytes: usize) {
         match self {
             Self::Socket(link, _) => link.set_max_message(bytes),
@@ -73,7 +73,7 @@ impl Carrier {
     /// Asks for a sign of life.
     pub(crate) fn ping(&mut self) {
         match self {
-            // The error shows again when the link is read.
+            // The same error appears when the link is read next.
             Self::Socket(link, _) => drop(link.ping()),
             Self::Carried(end) => end.ping(),
         }

@@ -32,7 +32,7 @@ use crate::{
 /// The delays between two dials of one target.
 const FIRST: Duration = Duration::from_millis(200);
 const LAST: Duration = Duration::from_secs(30);
-/// A link that stood for this time starts the delays from the first.
+/// After a link that stood for this long, the delays start from the first again.
 const STOOD: Duration = Duration::from_secs(1);
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How often the targets are looked up.
@@ -65,10 +65,10 @@ pub(crate) enum DialFailure {
     Closed,
 }
 
-/// One thing to dial.
+/// What is dialled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
-    /// A configured address. Its node is known once it was linked.
+    /// A configured address. Its member is known once it was linked.
     Address(String),
     /// A member, at the addresses that it named.
     Member(String),
@@ -115,7 +115,7 @@ async fn keep(shared: Arc<Shared>, target: Target) {
         Target::Member(node) => Some(node.clone()),
     };
     let mut failures = BTreeMap::<String, Failures>::new();
-    // Counts the dials that met another token.
+    // How many dials in a row met another token.
     let mut mismatches = 0;
     loop {
         if node.as_ref().is_some_and(|node| is_linked(&shared, node)) {
@@ -137,7 +137,7 @@ async fn keep(shared: Arc<Shared>, target: Target) {
                     failures.remove(&address);
                 }
                 Ok(()) => {}
-                // The address is this machine's own, and stays so.
+                // The address is this machine's own, and will stay so.
                 Err(DialFailure::Itself) => return,
                 Err(error) => {
                     let words = base::error::chain(&error);
@@ -156,8 +156,8 @@ struct Failures {
     in_a_row: u32,
 }
 
-/// A failure that comes this often in a row is a warning. One that passes is not: machines start, and join,
-/// at different moments.
+/// How many times in a row a failure must occur to be a warning. A passing failure is none:
+/// machines start and join at different moments.
 const LASTS: u32 = 5;
 
 impl Failures {
@@ -169,7 +169,8 @@ impl Failures {
         }
     }
 
-    /// How one more failure is reported, if it is: once when it is new, and once more when it lasts.
+    /// How one more failure is reported, if at all: once when it is new, and once more when it
+    /// lasts.
     fn told_as(&mut self, words: &str) -> Option<Level> {
         if self.words != words {
             (self.words, self.in_a_row) = (words.to_owned(), 0);
@@ -198,7 +199,7 @@ fn addresses(shared: &Shared, target: &Target) -> Vec<String> {
     }
 }
 
-/// How many dials in a row met another token, after this one.
+/// How many dials in a row met another token, including this one.
 pub(crate) fn mismatches_after(dialled: &Result<(), DialFailure>, before: usize) -> usize {
     match dialled {
         Err(DialFailure::Handshake(HandshakeError::OtherToken)) => before + 1,
@@ -206,8 +207,8 @@ pub(crate) fn mismatches_after(dialled: &Result<(), DialFailure>, before: usize)
     }
 }
 
-/// Dials once, and runs the link until it ends. `node` becomes the member that answered. `mismatches`:
-/// how many dials before met another token.
+/// Dials once, and runs the link until it ends. `node` becomes the member that answered.
+/// `mismatches` is the number of dials in a row that met another token.
 async fn once(
     shared: &Arc<Shared>,
     address: &str,
@@ -229,8 +230,8 @@ async fn once(
     over(shared, carrier, key, address, node, mismatches).await
 }
 
-/// Links to the Warren with this key, whatever carries the link, and runs the link until it ends.
-/// `mismatches` as for [`once`].
+/// Makes a link to the Warren with this key over this carrier, and runs it until it ends.
+/// `mismatches` is as for [`once`].
 pub(crate) async fn over(
     shared: &Arc<Shared>,
     carrier: Carrier,
@@ -278,8 +279,8 @@ pub(crate) async fn over(
     Ok(())
 }
 
-/// The same with a peer that showed no key. The token is in its greeting, so a member with a key is
-/// never greeted like this, even if somebody in between hides the key.
+/// As [`over`], with a peer that showed no key. The greeting contains the token. So a member that
+/// is known to have a key is never greeted like this, even if a machine in between hides the key.
 async fn once_plain(
     shared: &Arc<Shared>,
     address: &str,
@@ -313,7 +314,7 @@ pub(crate) async fn connect(shared: &Shared, address: &str) -> Result<FarEnd, Di
     connect_with(shared, address, HeaderMap::new()).await
 }
 
-/// The same with further headers.
+/// As [`connect`], with further headers.
 pub(crate) async fn connect_with(
     shared: &Shared,
     address: &str,
@@ -323,7 +324,7 @@ pub(crate) async fn connect_with(
     if let Ok(own) = HeaderValue::try_from(shared.this.identity.node_id().to_string()) {
         headers.insert(KEY, own);
     }
-    // Members in clear are machines of one network, which a proxy leads out of.
+    // Members that are dialled without TLS are in the same network. A proxy would lead out of it.
     let proxies = if url.scheme() == "wss" { Proxies::of_environment() } else { Proxies::none() };
     let (subprotocols, deadline) = (&[SUBPROTOCOL], DEADLINE);
     let dialled =

@@ -19,7 +19,7 @@ mod flag {
     pub(super) const MORE: u8 = 4;
 }
 
-/// A circuit, as the sender of a frame names it.
+/// A circuit or a carried link, as the frames of a link name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Channel {
     /// Its number, given by the member that opened it.
@@ -39,7 +39,8 @@ pub(crate) enum LinkFrame {
     Ack(Channel, u64),
     /// A message of the replica.
     Replica(Bytes),
-    /// A record of a link between two other members, or of one to them.
+    /// A frame of a carried link. It belongs to a link between two other members, or to one that
+    /// ends at the receiver.
     Carried(Bytes),
 }
 

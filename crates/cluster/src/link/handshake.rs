@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{control::Control, link::frame::LinkFrame, tokens::book::Tag};
 
-/// A handshake ends within this time, or the link does.
+/// A handshake must end within this time; otherwise the link ends.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 /// The longest message of a handshake, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 64 * 1024;
@@ -35,9 +35,9 @@ pub(crate) struct Proven {
     pub(crate) token: Tag,
 }
 
-/// The answering end's choice from the other one's hello.
+/// What the answering end chooses after it has read the other end's hello.
 pub(crate) struct Choice {
-    /// The secret that the other end proves, if it is not the one that was expected.
+    /// The secret that the other end proves, if it is not the expected one.
     pub(crate) other_secret: Option<PeerSecret>,
     /// The own hello, or the words of a refusal.
     pub(crate) answer: Result<Hello, String>,
@@ -54,7 +54,7 @@ impl From<Result<Hello, String>> for Choice {
 pub(crate) enum HandshakeError {
     #[error("it did not complete its handshake within {DEADLINE:?}")]
     Timeout,
-    /// The words that the other end should hear.
+    /// The words with which the other end is refused.
     #[error("{0}")]
     Refused(String),
     /// The other end proved another secret, or is not the machine whose key it shows.
@@ -118,7 +118,7 @@ async fn initiate_now(
         _ => Hello::decode(&payload)?,
     };
     let (mut sealer, opener) = sealed.split();
-    // The first record proves to the other end that this handshake is no recording.
+    // The first record proves to the other end that this handshake is not a recording.
     let ready = LinkFrame::Control(Control::Ready.encode()).encode();
     let mut records = Vec::new();
     seal_frame(&mut sealer, &ready, &mut records)?;
@@ -126,7 +126,8 @@ async fn initiate_now(
     Ok(Proven { carrier, sealer, opener, hello: theirs, key, token: hello.token })
 }
 
-/// Answers a link that a member with this key opens. `choose` gives the own hello, or refuses.
+/// Answers a link that a member with this key opens. `choose` returns this end's hello, or a
+/// refusal.
 pub(crate) async fn respond(
     carrier: Carrier,
     identity: &Identity,

@@ -17,17 +17,17 @@ pub(crate) const MAX_TEXT: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) node_id: String,
-    /// 64 random bits of its present run.
+    /// 64 random bits of its present start.
     pub(crate) incarnation: u64,
-    /// Counts its dials, so that of two the newer can be told.
+    /// Counts its dials, so that the newer of two can be told.
     pub(crate) dial: u64,
     pub(crate) name: String,
-    /// Where its peer port is reached.
+    /// The addresses of its peer port.
     #[serde(default)]
     pub(crate) addresses: Vec<String>,
     /// The lowest and the highest version that it speaks.
     pub(crate) speaks: (u16, u16),
-    /// The token that it proves: it may be one that was replaced.
+    /// The token that it proves. It may be a former one.
     #[serde(default)]
     pub(crate) token: Tag,
 }

@@ -6,7 +6,7 @@
 //! - `carrier`: the transport under a link
 //! - `sealed`: drives a link between two Warrens
 //! - `tie`: which of two links between two members stays
-//! - `accept`, `dial`: links that others open, and those that this member opens
+//! - `accept`, `dial`: links that other members open, and those that this member opens
 
 pub(crate) mod accept;
 pub(crate) mod carrier;

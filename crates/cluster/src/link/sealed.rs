@@ -1,4 +1,4 @@
-//! Drives a sealed link between two Warrens: seals what leaves, opens what comes, and watches for
+//! Drives a sealed link between two Warrens: seals what leaves, opens what arrives, and watches for
 //! signs of life.
 
 use std::{
@@ -30,14 +30,14 @@ const GONE: u32 = 10;
 /// The length before each record, in bytes.
 const LENGTH: usize = 4;
 
-/// A link between two Warrens, and all that it needs.
+/// A link between two Warrens, and everything that its task needs.
 pub(crate) struct SealedLink {
     pub(crate) carrier: Carrier,
     pub(crate) sealer: Sealer,
     pub(crate) opener: Opener,
-    /// The frames that leave.
+    /// The frames to send.
     pub(crate) frames: OutboxReader,
-    /// Cancelled when it must end.
+    /// Cancelled when the link must end.
     pub(crate) closing: CancellationToken,
     /// Whether nothing has come for too long.
     pub(crate) is_silent: Arc<AtomicBool>,
@@ -45,8 +45,8 @@ pub(crate) struct SealedLink {
     pub(crate) heartbeat: Duration,
 }
 
-/// The words for a machine whose id another one has. They are the reason with which a WebSocket is
-/// closed, so they must be short.
+/// The words for a machine whose id another one has. They are the reason in a WebSocket's close
+/// frame, so they must be short.
 pub(crate) const COPIED: &str = "another machine has the same node id: one is a copy; start that with an \
     empty --data-dir, and join by an invitation";
 const _: () = assert!(COPIED.len() <= 123, "the longest reason of a WebSocket");
@@ -108,14 +108,14 @@ impl SealedLink {
                     Some(frame) => self.send(frame)?,
                     None => return Err(LinkEnd::ClosedHere),
                 },
-                // An error shows again when the link is read.
+                // The same error appears when the link is read next.
                 _room_or_closed = outbox.room(), if !has_room => {}
                 _ = beats.tick() => self.beat()?,
             }
         }
     }
 
-    /// Sends a frame, and those that have gathered behind it.
+    /// Sends a frame, and the frames that have gathered behind it.
     fn send(&mut self, frame: Frame) -> Result<(), LinkEnd> {
         let mut records = Vec::new();
         let mut next = Some(frame);
@@ -123,7 +123,7 @@ impl SealedLink {
             seal_frame(&mut self.sealer, &bytes, &mut records)?;
             next = if records.len() < TOGETHER { self.frames.try_next() } else { None };
         }
-        // An error shows again when the link is read.
+        // The same error appears when the link is read next.
         let _link_ended = self.carrier.outbox().push(Bytes::from(records));
         Ok(())
     }

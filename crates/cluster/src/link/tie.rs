@@ -1,8 +1,8 @@
 //! Which of two links between the same two members stays, so that both ends keep the same one.
 //!
-//! A direct one before one that others carry; then the one that the lower id opened; of two that the same end opened, the newer one. A link whose
-//! other end has restarted meanwhile does not count: it is dead, and only this end does not know it
-//! yet.
+//! A direct link stays before a carried one; then the one that the member with the lower id opened;
+//! of two that the same end opened, the newer one. A link whose other end has restarted meanwhile
+//! does not count: it is dead, though this end does not know that yet.
 
 /// A link's claim to stay, as one end sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct Claim {
     pub(crate) is_silent: bool,
 }
 
-/// Whether `new` takes the place of `old`. `is_lower`: this member's id is the lower of the two.
+/// Whether `new` replaces `old`. `is_lower` says that this member's id is the lower of the two.
 pub(crate) fn newer_stays(is_lower: bool, old: Claim, new: Claim) -> bool {
     if old.is_silent || old.incarnation != new.incarnation {
         return true;

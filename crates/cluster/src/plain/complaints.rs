@@ -1,12 +1,12 @@
-//! Bounds the messages of a link that cannot be read, and the lines in the log about them.
+//! Bounds the unreadable messages of a link, and the log lines about them.
 
 use std::time::{Duration, Instant};
 
-/// The most messages that cannot be read in one window.
+/// The most unreadable messages in one window.
 pub(crate) const MOST: u32 = 100;
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// More messages than [`MOST`] could not be read.
+/// More messages than [`MOST`] could not be read in one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooMany;
 
@@ -18,10 +18,10 @@ pub(crate) struct Complaints {
 }
 
 impl Complaints {
-    /// Counts one more.
+    /// Counts one more unreadable message.
     ///
     /// # Errors
-    /// [`TooMany`].
+    /// [`TooMany`] if that is too many.
     pub(crate) fn add(&mut self, now: Instant) -> Result<(), TooMany> {
         if self.since.is_none_or(|since| now.duration_since(since) >= WINDOW) {
             (self.since, self.count) = (Some(now), 0);
@@ -30,7 +30,7 @@ impl Complaints {
         if self.count > MOST { Err(TooMany) } else { Ok(()) }
     }
 
-    /// Whether this is the first of its window, which is worth a line in the log.
+    /// Whether the last one was the first of its window, which deserves a line in the log.
     pub(crate) fn is_first(&self) -> bool {
         self.count == 1
     }

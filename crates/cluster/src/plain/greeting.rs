@@ -1,4 +1,4 @@
-//! `peer_hello` and its answer, of both ends. The dialling end shows the cluster's token.
+//! `peer_hello` and its answer, for both ends. The dialling end shows the cluster's token.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use wire::{Frame, Link, LinkError, Outbox};
 
 use crate::shared::Shared;
 
-/// A greeting ends within this time, or the link does.
+/// A greeting must end within this time; otherwise the link ends.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 /// The longest message of a greeting, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 64 * 1024;
@@ -33,7 +33,7 @@ pub(crate) struct Greeted {
 pub(crate) enum GreetingError {
     #[error("it did not greet within {DEADLINE:?}")]
     Timeout,
-    /// The words that the other end hears.
+    /// The words with which the other end is refused.
     #[error("{0}")]
     Refused(String),
     #[error("the other end refused: {0}")]
@@ -54,7 +54,8 @@ pub(crate) fn may_be_shown_to(url: &Url) -> bool {
     }
 }
 
-/// Whether a plain peer may link from here: without a setting only one on this machine that connects itself.
+/// Whether a plain peer may link from this address. Unless a setting allows more, only programs on
+/// this machine may.
 pub(crate) fn is_allowed(shared: &Shared, from: ClientAddress) -> bool {
     shared.settings.allow_plain || from.is_this_machine()
 }
@@ -123,7 +124,7 @@ fn admit(shared: &Shared, hello: PeerHello) -> Result<PeerHello, GreetingError> 
     Ok(hello)
 }
 
-/// Refuses the id of this machine, and those of members whose key is known.
+/// Refuses this machine's id, and the ids of members whose key is known.
 fn check_id(shared: &Shared, node: &str) -> Result<(), GreetingError> {
     if node == shared.this.node_id {
         return Err(refused(&format!("this machine has the same node id, {node}")));
@@ -136,7 +137,7 @@ fn check_id(shared: &Shared, node: &str) -> Result<(), GreetingError> {
     Ok(())
 }
 
-/// Compared in a time that does not show where they differ. An empty token opens nothing.
+/// Compares tokens in a time that does not show where they differ. An empty token is equal to none.
 fn are_equal(one: &Secret, other: &Secret) -> bool {
     match (seal::stock_hash(one.expose()), seal::stock_hash(other.expose())) {
         (Some(one), Some(other)) => seal::hashes_equal(&one, &other),
@@ -155,7 +156,7 @@ fn acknowledgement(shared: &Shared, refusal: Option<String>) -> PeerMessage {
     })
 }
 
-/// The next message of a greeting. Those without a meaning are passed over.
+/// The next message of a greeting. Messages without a meaning here are skipped.
 async fn next(link: &mut Link) -> Result<PeerMessage, GreetingError> {
     loop {
         let frame = link.next().await?.ok_or(GreetingError::Closed)?;

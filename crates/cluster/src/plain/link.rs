@@ -1,7 +1,7 @@
 //! Accepts links that plain peers open, and drives the links to them.
 //!
-//! - [`run`]: the loop, and what is said
-//! - `messages`: what is heard
+//! - [`run`]: the loop, and what is sent
+//! - `messages`: what is received
 //! - `end`: why it ended
 
 mod end;
@@ -44,8 +44,9 @@ use crate::{
 };
 use end::PlainEnd;
 
-/// The number of missed signs of life after which a link counts as silent, and then as gone. A
-/// plain peer may be busy for longer than a Warren: nothing says how it must answer.
+/// The number of missed signs of life after which a link counts as silent, and then as gone. It is
+/// higher than for a Warren: a plain peer may be busy for longer, and no rule says how soon it must
+/// answer.
 const SILENT: u32 = 3;
 const GONE: u32 = 60;
 
@@ -61,7 +62,7 @@ pub(crate) fn accept(
 ) {
     let shared = Arc::clone(shared);
     tokio::spawn(async move {
-        // An error is a peer that left before the link stood.
+        // An error means that the peer left before the link stood.
         let Ok((link, outbox)) = upgrade.link_within(Limits::default()).await else { return };
         let greeted = greeting::answer(&shared, link, outbox).await;
         drop(permit);
@@ -86,7 +87,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, greeted: Greeted) -> PlainEnd {
             return PlainEnd::TooMany(words);
         }
     };
-    // The cluster may have a new token since it greeted.
+    // The cluster may have got a new token since the greeting.
     let tokens = shared.config().tokens;
     let is_present = tokens.present().is_some_and(|present| present.secret == token);
     if shared.is_closed.load(Ordering::Relaxed) || !is_present {
@@ -94,7 +95,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, greeted: Greeted) -> PlainEnd {
     }
     tracing::info!(node, "linked to a plain peer");
     let now = Instant::now();
-    // The entry of a link keeps its peer.
+    // The peer is known as long as its link is registered.
     let router = shared.plain.router(&node).unwrap_or_default();
     let mut running = PlainLink {
         // Followed before the snapshot, so that no change is missed between the two.
@@ -135,14 +136,14 @@ struct PlainLink {
     news: News,
     inbound: Inbound,
     router: Arc<Router>,
-    /// The messages that could not be read, and those that were refused.
+    /// Counts of the messages that could not be read, and of objects that were refused.
     complaints: Complaints,
     refusals: Complaints,
     /// The parts of a snapshot that wait for room.
     snapshot: VecDeque<Frame>,
-    /// When there was room in the outbox.
+    /// When there was last room in the outbox.
     heard_at: Instant,
-    /// The name of this member that the peer has heard.
+    /// The name of this member that was last sent to the peer.
     name_said: String,
 }
 
@@ -195,7 +196,7 @@ impl PlainLink {
         Ok(())
     }
 
-    /// Says this member's name, if it is another one than before.
+    /// Sends this member's name to the peer, if it has changed.
     fn say_name(&mut self) -> Result<(), PlainEnd> {
         let name = self.shared.this.member().name;
         if name != self.name_said && !name.is_empty() {
@@ -206,7 +207,7 @@ impl PlainLink {
         Ok(())
     }
 
-    /// Makes a snapshot, to be sent as there is room.
+    /// Makes a snapshot. Its parts are sent when there is room.
     async fn make_snapshot(&mut self) -> Result<(), PlainEnd> {
         self.news.snapshot_sent(Instant::now().into_std());
         let (directory, node) = (Arc::clone(&self.shared.directory), self.node.clone());
@@ -216,7 +217,7 @@ impl PlainLink {
         Ok(())
     }
 
-    /// Says what there is room for.
+    /// Sends as much as there is room for.
     fn say(&mut self) -> Result<(), PlainEnd> {
         while self.outbox.has_room() {
             if let Some(part) = self.snapshot.pop_front() {
@@ -246,19 +247,19 @@ impl PlainLink {
         if deaf >= heartbeat * GONE {
             return Err(PlainEnd::Deaf(deaf));
         }
-        // An error shows again when the link is read.
+        // The same error appears when the link is read next.
         let _broken = self.link.ping();
         Ok(())
     }
 }
 
-/// Waits for something, and meanwhile writes but does not read.
+/// Waits for a future. Meanwhile the link is written, but not read.
 async fn meanwhile<T>(link: &mut Link, wait: impl Future<Output = T>) -> T {
     let mut wait = pin!(wait);
     tokio::select! {
         biased;
         waited = &mut wait => return waited,
-        // The error shows again when the link is read.
+        // The same error appears when the link is read next.
         _broken = link.write_only() => {}
     }
     wait.await

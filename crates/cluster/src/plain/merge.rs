@@ -1,4 +1,4 @@
-//! Takes over what a plain peer offers, as far as it has a say.
+//! Takes over what a plain peer offers, within its rights.
 
 use std::{
     collections::BTreeMap,
@@ -18,35 +18,35 @@ use crate::{
     driver::{Driver, WriteError},
 };
 
-/// The most objects that are taken over before anything else is done.
+/// The most objects that are taken over in one turn.
 pub(crate) const TOGETHER: usize = 256;
-/// This member's state of one object is not written again more often, however often a peer
-/// contradicts it.
+/// The shortest time between two answers about one object, however often a peer contradicts this
+/// member's state of it. An answer writes that state again.
 const BETWEEN_ANSWERS: Duration = Duration::from_secs(5);
-/// The most objects whose last answer is remembered.
+/// The most objects for which the time of the last answer is remembered.
 const REMEMBERED: usize = 4096;
 
-/// A peer's word on an object.
+/// What a peer says about an object.
 #[derive(Debug, Clone)]
 pub(crate) enum Word {
-    /// It is so now.
+    /// The object, as it is now.
     Is(Offer),
-    /// It is gone.
+    /// The object is gone.
     Gone(Key),
 }
 
-/// The work that remains after words were taken in.
+/// What remains to be done after a peer's words were taken in.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
-    /// Objects that the peer must hear of.
+    /// Objects whose present state must be sent to the peer.
     pub(crate) tell: Vec<Key>,
     /// Sessions of this member that the peer renames.
     pub(crate) renames: Vec<(SessionId, String)>,
-    /// Objects that are not taken over, with the reason.
+    /// Objects that were not taken over, with the reason.
     pub(crate) refused: Vec<(Key, Refused)>,
 }
 
-/// Takes in what one peer says.
+/// Takes in what one plain peer says.
 pub(crate) struct Merge {
     driver: Driver,
     directory: Arc<Directory>,
@@ -61,8 +61,8 @@ impl Merge {
         Self { driver, directory, answered: BTreeMap::new() }
     }
 
-    /// Takes in words, [`TOGETHER`] at most. `in_snapshot`: this member's own snapshot has just been
-    /// sent, so that nothing need be repeated.
+    /// Takes in words, at most [`TOGETHER`]. `in_snapshot` says that this member's own snapshot has
+    /// just been sent, so nothing need be repeated.
     ///
     /// # Errors
     /// [`WriteError::Stopping`].
@@ -114,7 +114,8 @@ impl Merge {
         }
     }
 
-    /// Writes this member's state again, above what the peer offered; the change is said to all.
+    /// Writes this member's state of an object again, above what the peer offered. The change goes
+    /// to all members and peers.
     fn answer(
         &mut self,
         now: Instant,

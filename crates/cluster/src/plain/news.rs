@@ -1,5 +1,5 @@
-//! When a plain peer hears of which object. It hears of this member's writes at once. It may not be
-//! linked to the writers of all others: after their writes it gets everything again, but not often.
+//! When objects are sent to a plain peer. This member's writes are sent at once. The peer may not
+//! be linked to the other writers, so some time after their writes it gets all objects again.
 
 use std::{
     collections::BTreeSet,
@@ -14,31 +14,31 @@ use crate::changes::Changed;
 /// The shortest time between two snapshots.
 pub(crate) const BETWEEN_SNAPSHOTS: Duration = Duration::from_secs(60);
 
-/// The objects that a plain peer must hear of.
+/// The objects to send to a plain peer.
 #[derive(Debug)]
 pub(crate) struct News {
     keys: BTreeSet<Key>,
-    /// Objects that others deleted: no snapshot shows that.
+    /// Objects that other members deleted. A snapshot does not show that.
     gone: BTreeSet<Key>,
     last_snapshot: Instant,
     is_snapshot_wanted: bool,
 }
 
 impl News {
-    /// A snapshot is sent now.
+    /// Nothing to tell yet. A snapshot is sent at this time.
     pub(crate) fn new(now: Instant) -> Self {
         let (keys, gone) = Default::default();
         Self { keys, gone, last_snapshot: now, is_snapshot_wanted: false }
     }
 
-    /// An object changed.
+    /// Takes in that an object changed.
     pub(crate) fn changed(&mut self, parties: Parties<'_>, key: Key, changed: &Changed) {
         if !is_spoken_of(key.kind) || is_from(parties.peer, &key, changed) {
             return;
         }
         let is_own = match key.kind {
             Kind::SESSION => changed.owner.as_str() == parties.me,
-            // Anybody may delete it, and the delete is final.
+            // Any member may delete such an object, and the delete is final.
             _ if changed.is_gone => true,
             _ => changed.writer.as_ref().is_some_and(|writer| writer.as_str() == parties.me),
         };
@@ -53,12 +53,12 @@ impl News {
         };
     }
 
-    /// The peer must hear of this object, whatever it is now.
+    /// Notes that this object must be sent to the peer, in the state that it then has.
     pub(crate) fn tell(&mut self, key: Key) {
         self.keys.insert(key);
     }
 
-    /// The next object to speak of.
+    /// The next object to send.
     pub(crate) fn pop(&mut self) -> Option<Key> {
         self.keys.pop_first()
     }
@@ -72,19 +72,20 @@ impl News {
         self.is_snapshot_wanted.then(|| self.last_snapshot + BETWEEN_SNAPSHOTS)
     }
 
-    /// A snapshot is sent now. It does not show what is gone, so that is spoken of, too.
+    /// A snapshot is sent at this time. It does not show deleted objects, so these are sent as
+    /// well.
     pub(crate) fn snapshot_sent(&mut self, now: Instant) {
         self.keys.append(&mut self.gone);
         (self.last_snapshot, self.is_snapshot_wanted) = (now, false);
     }
 }
 
-/// Whether plain peers hear of objects of this kind.
+/// Whether objects of this kind are sent to plain peers.
 pub(crate) fn is_spoken_of(kind: Kind) -> bool {
     matches!(kind, Kind::SESSION | Kind::PROJECT | Kind::TEAM)
 }
 
-/// Whether the peer itself said it.
+/// Whether the peer itself made the change.
 fn is_from(peer: &str, key: &Key, changed: &Changed) -> bool {
     match (key.kind, &changed.writer) {
         (Kind::SESSION, _) => changed.owner.as_str() == peer,

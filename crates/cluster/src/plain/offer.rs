@@ -15,7 +15,7 @@ pub(crate) struct Offer {
     pub(crate) owner: Option<String>,
     pub(crate) version: Offered,
     pub(crate) name: Option<String>,
-    /// The leader's session, of a team.
+    /// The leader's session; only of a team.
     pub(crate) leader: Option<SessionId>,
     pub(crate) text: ObjectText,
 }
@@ -23,13 +23,14 @@ pub(crate) struct Offer {
 /// The version that a plain peer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Offered {
-    /// Of a session.
+    /// The generation of a session.
     Generation(u64),
-    /// Of anything else.
+    /// The time of a project or team.
     Time(Time),
 }
 
-/// A time as members compare it: milliseconds since 1970, and nanoseconds below one.
+/// A time as members compare it: milliseconds since 1970, and the nanoseconds within the
+/// millisecond.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Time {
     wall_ms: u64,
@@ -39,7 +40,7 @@ pub(crate) struct Time {
 const NANOS_IN_MS: u64 = 1_000_000;
 
 impl Time {
-    /// From nanoseconds since 1970. Earlier ones count as 1970.
+    /// From nanoseconds since 1970. Earlier times count as 1970.
     pub(crate) fn from_nanos(nanos: i64) -> Self {
         let nanos = u64::try_from(nanos).unwrap_or_default();
         // A remainder is below a million.
@@ -50,13 +51,14 @@ impl Time {
         Self { wall_ms: stamp.wall_ms, nanos: stamp.counter }
     }
 
-    /// As objects have it. A plain peer that compares these orders versions as this member does.
+    /// The form that objects contain. A plain peer that compares these orders versions as this
+    /// member does.
     pub(crate) fn timestamp(self) -> Timestamp {
         let nanos = i128::from(self.wall_ms) * i128::from(NANOS_IN_MS) + i128::from(self.nanos);
         Timestamp::from_nanosecond(nanos).unwrap_or(Timestamp::MAX)
     }
 
-    /// The stamp of a version that this member wrote.
+    /// The stamp of this time, with `node` as its writer.
     pub(crate) fn stamp(self, node: &str) -> Stamp {
         Stamp { wall_ms: self.wall_ms, counter: self.nanos, node: node.into() }
     }

@@ -17,9 +17,10 @@ use crate::member::PlainPeer;
 
 /// The most plain peers that are remembered.
 const MOST_PEERS: usize = 256;
-/// The most that other members hear of.
+/// The most plain peers that are shown to other members.
 const MOST_SHOWN: usize = 64;
-/// The most links of one plain peer: each end may open one, and a broken one may not be noticed yet.
+/// The most links of one plain peer: each end may open one, and a broken one may not have been
+/// noticed yet.
 const MOST_LINKS: usize = 4;
 
 /// The plain peers that are linked here, or were since the start.
@@ -44,7 +45,7 @@ impl Peer {
         PlainPeer { node_id: node.to_owned(), name: self.name.clone() }
     }
 
-    /// Tells the circuits of the present links.
+    /// Tells the circuits which links there are now.
     fn links_changed(&self) {
         let way = |link: &Present| Way { number: link.number, outbox: link.outbox.clone() };
         let open = self.links.iter().filter(|link| link.is_open.load(Ordering::Relaxed));
@@ -69,7 +70,7 @@ struct Present {
     closing: CancellationToken,
 }
 
-/// The entry of a link, which is present until this is dropped.
+/// The registration of a link, which ends when this is dropped.
 pub(crate) struct Linked {
     peers: Arc<PlainPeers>,
     node: String,
@@ -82,7 +83,7 @@ impl Linked {
         &self.present.closing
     }
 
-    /// Lets circuits use it, once the peer has got the first snapshot.
+    /// Lets circuits use the link, once the peer has got the first snapshot.
     pub(crate) fn open(&self) {
         self.present.is_open.store(true, Ordering::Relaxed);
         if let Some(peer) = self.peers.lock().get(&self.node) {
@@ -105,10 +106,10 @@ impl Drop for Linked {
 }
 
 impl PlainPeers {
-    /// Notes a link to a plain peer.
+    /// Registers a link to a plain peer.
     ///
     /// # Errors
-    /// Words for the peer, if there are too many.
+    /// Words for the peer, if there are too many peers or links.
     pub(crate) fn link(
         self: &Arc<Self>,
         node: &str,
@@ -139,19 +140,19 @@ impl PlainPeers {
         self.lock().get(node).is_some_and(|peer| !peer.links.is_empty())
     }
 
-    /// Whether a link leads to a plain peer, and it gives signs of life.
+    /// Whether a link leads to a plain peer and gives signs of life.
     pub(crate) fn is_alive(&self, node: &str) -> bool {
         let is_alive =
             |link: &Present| !link.is_silent.load(Ordering::Relaxed) && !link.outbox.is_closed();
         self.lock().get(node).is_some_and(|peer| peer.links.iter().any(is_alive))
     }
 
-    /// The plain peers that are linked, or were.
+    /// The plain peers that are linked, or were since the start.
     pub(crate) fn list(&self) -> Vec<PlainPeer> {
         self.lock().iter().map(|(node, peer)| peer.named(node)).collect()
     }
 
-    /// Those that are linked, as far as others need to hear of them.
+    /// The linked plain peers that are shown to other members.
     pub(crate) fn linked(&self) -> Vec<PlainPeer> {
         let peers = self.lock();
         let linked = peers.iter().filter(|(_, peer)| !peer.links.is_empty());
@@ -163,19 +164,20 @@ impl PlainPeers {
         self.lock().get(node).map(|peer| peer.name.clone())
     }
 
-    /// A plain peer has another name.
+    /// Notes a plain peer's new name.
     pub(crate) fn rename(&self, node: &str, name: String) {
         if let Some(peer) = self.lock().get_mut(node) {
             peer.name = name;
         }
     }
 
-    /// The way to a plain peer: its newest link.
+    /// The outbox of the newest link to a plain peer.
     pub(crate) fn outbox(&self, node: &str) -> Option<Outbox> {
         Some(self.lock().get(node)?.links.last()?.outbox.clone())
     }
 
-    /// Looks at the answers of a plain peer's requests. One that is forgotten here has none.
+    /// Calls `look` with the answers to a plain peer's requests. For an unknown peer it returns the
+    /// default.
     pub(crate) fn answers<T: Default>(
         &self,
         node: &str,
@@ -184,8 +186,8 @@ impl PlainPeers {
         self.lock().get_mut(node).map(|peer| look(&mut peer.answers)).unwrap_or_default()
     }
 
-    /// The router of a plain peer, and its links, for a circuit that ends there. `None` if there are
-    /// too many peers.
+    /// The router of a plain peer, and its links, for a circuit that ends there. `None` if there
+    /// are too many peers.
     pub(crate) fn circuits(&self, node: &str) -> Option<(Arc<Router>, watch::Receiver<Vec<Way>>)> {
         let mut peers = self.lock();
         make_room(&mut peers, node).ok()?;
@@ -216,7 +218,7 @@ impl PlainPeers {
     }
 }
 
-/// Forgets a plain peer that is linked no more, if there is no room for another one.
+/// Makes room for another plain peer, by forgetting one that is not linked and has no circuits.
 fn make_room(peers: &mut BTreeMap<String, Peer>, node: &str) -> Result<(), String> {
     if peers.len() < MOST_PEERS || peers.contains_key(node) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! The rights of a plain peer: what follows from an object that it offers, given the one that is
-//! known. A plain peer speaks for the sessions that it owns. Elsewhere it may give a name, and
+//! The rights of a plain peer: what follows from an object that it offers, given the known one. A
+//! plain peer decides about the sessions that it owns. Other objects it may rename, and it may
 //! delete projects and teams.
 
 use std::sync::Arc;
@@ -17,24 +17,26 @@ pub(crate) struct Parties<'a> {
     pub(crate) peer: &'a str,
 }
 
-/// The consequence of an offer.
+/// What follows from an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is known, or the peer has no say in it.
+    /// The version is known, or the peer has no say.
     Ignore,
-    /// It is taken over.
+    /// The version is taken over.
     Adopt(Adoption),
     /// The peer may rename this member's session.
     Rename(String),
     /// The peer may delete it.
     Delete,
-    /// The peer must hear this member's state in a newer version than it offered.
+    /// The peer must get this member's state, in a newer version than it offered.
     Answer,
-    /// The peer must hear the newer version that is known already.
+    /// The peer must get the newer version that is known already.
     Repeat,
-    /// The peer must hear that it is gone: it would be this member's, which has no such object.
+    /// The peer must get the removal of the object: the peer names this member as its owner, and
+    /// this member has no such object.
     Remove,
-    /// It is somebody else's and not known. If it was deleted, the peer must hear so.
+    /// It is another owner's, and is not known here. If it was deleted, the peer must get the
+    /// removal.
     RemoveIfDeleted,
 }
 
@@ -44,12 +46,12 @@ pub(crate) struct Adoption {
     pub(crate) owner: String,
     pub(crate) version: Version,
     pub(crate) value: Arc<str>,
-    /// Whether the peer changed more than it may, so that it must hear this member's state.
+    /// Whether the peer changed more than it may. Then it must get this member's state.
     pub(crate) answer: bool,
 }
 
-/// The verdict on an offer. `leads`: the owner of the session that leads an offered team, if that is
-/// known.
+/// What follows from an offer. `leads` is the owner of the session that leads an offered team, if
+/// that is known.
 pub(crate) fn offered(
     parties: Parties<'_>,
     known: Option<&Entry>,
@@ -66,7 +68,7 @@ pub(crate) fn offered(
     }
 }
 
-/// The verdict on a removal.
+/// What follows from a removal.
 pub(crate) fn removed(parties: Parties<'_>, kind: Kind, known: Option<&Entry>) -> Verdict {
     match known {
         None => Verdict::Ignore,
@@ -77,13 +79,14 @@ pub(crate) fn removed(parties: Parties<'_>, kind: Kind, known: Option<&Entry>) -
     }
 }
 
-/// The generation of an adopted session as its owner says it.
+/// The generation that the owner of an adopted session gives it.
 pub(crate) fn owners_generation(entry: &Entry) -> u64 {
     let said: Said = serde_json::from_str(&entry.value).unwrap_or_default();
     said.offered_generation.unwrap_or_else(|| entry.generation())
 }
 
-/// The field of an adopted session with its owner's generation, where the version has another one.
+/// The field of an adopted session that holds its owner's generation, if the version has another
+/// one.
 const OFFERED_GENERATION: &str = "offered_generation";
 
 #[derive(Default, Deserialize)]
@@ -122,8 +125,8 @@ fn own_session(known: &Entry, offer: &Offer, generation: u64) -> Verdict {
     }
 }
 
-/// A plain peer offers its own session. Its link is in order, so this is its present word, even if
-/// it does not count its changes: some count only lives.
+/// A plain peer offers its own session. The link keeps the order, so this is the peer's newest
+/// state, even if its generation has not grown: some peers count only lives.
 fn its_session(peer: &str, known: &Entry, offer: &Offer, generation: u64) -> Verdict {
     let Some(text) = owned(offer, peer) else { return Verdict::Ignore };
     let marked = text.with(OFFERED_GENERATION, &generation).ok();
@@ -137,7 +140,7 @@ fn its_session(peer: &str, known: &Entry, offer: &Offer, generation: u64) -> Ver
     }
 }
 
-/// A plain peer offers a project or a team that is known. The later change counts.
+/// A plain peer offers a known project or team. The later change wins.
 fn stamped(parties: Parties<'_>, known: &Entry, offer: &Offer) -> Verdict {
     let (Offered::Time(offered), Version::Stamp(stamp)) = (offer.version, &known.rank.version)
     else {
@@ -159,8 +162,8 @@ fn stamped(parties: Parties<'_>, known: &Entry, offer: &Offer) -> Verdict {
     }
 }
 
-/// Of a project that others own only the name is taken: its directory, user and environment say
-/// what runs there.
+/// Only the name is taken over for a project that others own: its directory, user and environment
+/// decide what runs on its owner's machine.
 fn renamed_project(parties: Parties<'_>, known: &Entry, offer: &Offer, time: Time) -> Verdict {
     let unchanged = match known.owner.as_str() == parties.me {
         true => Verdict::Answer,
@@ -187,7 +190,7 @@ fn renamed_project(parties: Parties<'_>, known: &Entry, offer: &Offer, time: Tim
     }
 }
 
-/// The offered text with this owner.
+/// The offered text, with this owner.
 fn owned(offer: &Offer, owner: &str) -> Option<ObjectText> {
     offer.text.with("node_id", &owner).ok()
 }

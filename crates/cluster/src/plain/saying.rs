@@ -12,10 +12,10 @@ use wire::Frame;
 use super::{offer::Time, rights::owners_generation};
 use crate::directory::Directory;
 
-/// The longest part of a snapshot, in bytes. A snapshot may come in several.
+/// The longest part of a snapshot, in bytes. A snapshot may consist of several parts.
 const PART: usize = 8 * 1024 * 1024;
 
-/// All objects, as a plain peer hears of them: without its own sessions, of which it knows best.
+/// All objects as messages for a plain peer, except its own sessions, which it knows best.
 pub(crate) fn snapshot(directory: &Directory, peer: &str) -> Vec<Frame> {
     let mut state = State::default();
     for (_, entry) in directory.list(Kind::SESSION) {
@@ -30,8 +30,8 @@ pub(crate) fn snapshot(directory: &Directory, peer: &str) -> Vec<Frame> {
     parts.map(|part| Frame::from(PeerMessage::StateSnapshot(part).encode())).collect()
 }
 
-/// The messages that say what an object is now; `None`: it is gone. None for an object that is no
-/// text of its kind.
+/// The messages that say what an object is now; with `None`, that it is gone. No messages for an
+/// object whose text cannot be read.
 pub(crate) fn messages(key: &Key, entry: Option<&Arc<Entry>>) -> Vec<String> {
     let message = match entry {
         Some(entry) => update(key.kind, entry),

@@ -1,4 +1,4 @@
-//! The cluster's token, and those before it. Plain data; the time is passed in.
+//! The cluster's token, and the former ones. Plain data; the time is passed in.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -9,19 +9,19 @@ use base::{NodeId, Secret};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
 use serde::{Deserialize, Serialize};
 
-/// How long a member may still come in with a token that was replaced.
+/// How long a member may still link with a former token.
 pub(crate) const FORMER: Duration = Duration::from_secs(30 * 24 * 3600);
-/// The most replaced tokens that are remembered.
+/// The most former tokens that are kept.
 const MOST_FORMER: usize = 8;
-/// The most tokens of which it is remembered that they were in use here.
+/// The most tokens whose hashes are kept to remember that they were in use here.
 const MOST_KNOWN: usize = 64;
-/// The most keys that are not told the token. Above it, the lowest is dropped.
+/// The most keys that must not get the token. Above it, the lowest is dropped.
 const MOST_WITHOUT: usize = protocol::workspace::limits::BARRED_MAX;
-/// The highest number of a token: all JSON readers know numbers below it.
+/// The bound of a token's number: all JSON readers can read numbers below it.
 const HIGHEST: u64 = 1 << 53;
 
-/// How two machines find out that they mean the same token, without showing it: bits of its hash. 0
-/// for one that people chose, whose hash could be guessed.
+/// By its tag two machines find out that they mean the same token, without showing it. It has bits
+/// of the token's hash, or is 0 for a token that a person chose, whose hash could be guessed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Tag(u64);
@@ -42,12 +42,13 @@ const LENGTH: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) secret: Secret,
-    /// In milliseconds since 1970, and above that of the token before; 0 for one that people chose.
+    /// In milliseconds since 1970, and above that of the token before; 0 for a token that a person
+    /// chose.
     pub(crate) since_ms: u64,
 }
 
 impl Token {
-    /// A new one. `before`: when the one that it replaces was made.
+    /// A new token. `before` is the number of the token that it replaces.
     pub(crate) fn random(before: u64, now_ms: u64) -> Self {
         let secret = Secret::from(BASE64.encode(rand::random::<[u8; LENGTH]>()));
         Self { secret, since_ms: now_ms.max(before.saturating_add(1)) }
@@ -62,34 +63,34 @@ impl Token {
     }
 }
 
-/// A token that was replaced.
+/// A former token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Former {
     token: String,
-    /// When it opens nothing any more, in milliseconds since 1970.
+    /// When it is no longer accepted, in milliseconds since 1970.
     until_ms: u64,
 }
 
 /// The token that the other end of a handshake means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Meant {
-    /// The present one, or one that is not known here.
+    /// The present token, or one that is not known here.
     Present,
-    /// One that was replaced.
+    /// A former token.
     Former { secret: Secret, is_expired: bool },
 }
 
-/// The cluster's token, and those before it.
+/// The cluster's token, and the former ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TokenBook {
     present: Option<Token>,
-    /// The key of the machine that made it, if that is known.
+    /// The key of the machine that made the present token, if that is known.
     maker: Option<NodeId>,
-    /// The newest first.
+    /// The former tokens, the newest first.
     formers: VecDeque<Former>,
     /// The hashes of tokens that were in use here before, the newest last.
     known: VecDeque<String>,
-    /// The keys of machines that were taken out: they are not told the token.
+    /// The keys of machines that were taken out. They must not get the token.
     without: BTreeSet<NodeId>,
 }
 
@@ -111,20 +112,20 @@ pub(crate) struct StoredTokens {
     without: BTreeSet<NodeId>,
 }
 
-/// The fate of the token in the settings.
+/// What becomes of the token in the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OfSettings {
     /// It is in use, or the settings name no token.
     Used,
-    /// It is in use for the first time, and takes the place of a stored one.
+    /// It is used for the first time, and replaces a stored one.
     New,
-    /// It was in use earlier; the stored one has taken its place.
+    /// It was in use earlier, and was replaced by the stored one.
     Old,
 }
 
 impl TokenBook {
-    /// The stored tokens, with the token of the settings. That one wins if it was never in use here,
-    /// since people have chosen it. Then none of the tokens before it opens anything any more.
+    /// The stored tokens, with the token of the settings. The latter wins if it was never in use
+    /// here, since a person has chosen it. Then no former token is accepted any more.
     pub(crate) fn load(stored: StoredTokens, of_settings: Option<&Secret>) -> (Self, OfSettings) {
         let StoredTokens { token, since_ms, maker, formers, known, without } = stored;
         let present = token.map(|token| Token { secret: Secret::from(token), since_ms });
@@ -165,19 +166,21 @@ impl TokenBook {
         self.maker
     }
 
-    /// A token that replaces the present one everywhere; `None` if this machine has no token yet.
+    /// A token that replaces the present one in the whole cluster; `None` if this machine has no
+    /// token yet.
     pub(crate) fn next(&self, now_ms: u64) -> Option<Token> {
         Some(Token::random(self.present.as_ref()?.since_ms, now_ms))
     }
 
-    /// Whether a token takes the place of the present one. Of two made at once, all members choose the
-    /// same.
+    /// Whether a token replaces the present one. Of two that are made at once, all members choose
+    /// the same.
     pub(crate) fn is_older_than(&self, token: &Token) -> bool {
         let is_sound = !token.secret.expose().is_empty() && token.since_ms < HIGHEST;
         is_sound && self.present.as_ref().is_some_and(|present| token.rank() > present.rank())
     }
 
-    /// Makes this the present token. The one before it opens the door to members for [`FORMER`].
+    /// Makes this the present token. The one before it is still accepted from members for
+    /// [`FORMER`].
     pub(crate) fn take(&mut self, token: Token, maker: Option<NodeId>, now_ms: u64) {
         let before = self.present.as_ref().filter(|before| before.secret != token.secret);
         if let Some(before) = before {
@@ -191,7 +194,7 @@ impl TokenBook {
         (self.present, self.maker) = (Some(token), maker);
     }
 
-    /// Does not tell these the token, nor any later one.
+    /// From now on these keys must not get the token, nor any later one.
     pub(crate) fn keep_from(&mut self, keys: impl IntoIterator<Item = NodeId>) {
         self.without.extend(keys);
         while self.without.len() > MOST_WITHOUT {
@@ -199,17 +202,17 @@ impl TokenBook {
         }
     }
 
-    /// Those that are not told the token.
+    /// The keys that must not get the token.
     pub(crate) fn without(&self) -> &BTreeSet<NodeId> {
         &self.without
     }
 
-    /// A machine is a member again.
+    /// The machine with this key is a member again, and may get the token.
     pub(crate) fn admit(&mut self, key: &NodeId) {
         self.without.remove(key);
     }
 
-    /// The token that the other end of a handshake means by a tag.
+    /// The token that the other end of a handshake means by this tag.
     pub(crate) fn meant(&self, tag: Tag, now_ms: u64) -> Meant {
         if self.present.as_ref().is_none_or(|present| present.tag() == tag) {
             return Meant::Present;
@@ -222,13 +225,13 @@ impl TokenBook {
         })
     }
 
-    /// The replaced tokens that another member may still have, the newest first.
+    /// The former tokens that another member may still have, the newest first.
     pub(crate) fn formers(&self, now_ms: u64) -> Vec<Secret> {
         let valid = self.formers.iter().filter(|former| now_ms < former.until_ms);
         valid.map(Former::secret).collect()
     }
 
-    /// Remembers that the present token was in use.
+    /// Remembers that the present token has been in use.
     fn remember(&mut self) {
         let Some(hash) = self.present.as_ref().map(|token| hash(&token.secret)) else { return };
         self.known.retain(|known| *known != hash);

@@ -1,11 +1,11 @@
-//! The cluster's token while the cluster runs: it is renewed when a machine is taken out, so that a
-//! copy of the old one opens nothing.
+//! The cluster's token while the cluster runs. It is renewed when a machine is taken out, so that a
+//! copy of the former token is useless.
 //!
-//! A new token goes over sealed links to the linked members, which pass it on. A member that was away
-//! still proves the old one; its key, which its entry pins, opens the door, and it is told the new
-//! token before anything else.
+//! A new token goes over sealed links to the linked members, which pass it on. A member that was
+//! away still proves a former token. It is let in by its key, which its entry pins, and gets the
+//! new token before anything else.
 //!
-//! - [`book`]: the token and those before it, pure
+//! - [`book`]: the token and the former ones, pure
 
 pub(crate) mod book;
 #[cfg(test)]
@@ -31,12 +31,13 @@ use crate::{
     shared::Shared,
 };
 
-/// The most new tokens that wait to be taken. One above it is announced again over the next link.
+/// The most new tokens that wait to be taken. One that finds no room is announced again over the
+/// next link.
 const WAITING: usize = 64;
-/// The most keys of former tokens that are kept: each takes a tenth of a second to make.
+/// The most keys made from former tokens that are kept. Each takes a tenth of a second to make.
 const DERIVED: usize = 16;
 
-/// The words for a machine that has an old token, and is no member.
+/// The words for a machine that proves a former token and is no member.
 pub(crate) const OLD_TOKEN: &str = "the cluster has a new token since that one: the machine needs an invitation (run \
      `warren cluster invite` on a member), or the present token";
 const NOT_USED: &str = "the cluster has a newer token than the one in this machine's settings, which is not used any more: take \
@@ -45,13 +46,13 @@ const NOT_USED: &str = "the cluster has a newer token than the one in this machi
 
 /// An event that waits for the token's task.
 pub(crate) enum Heard {
-    /// A new token, as this member tells it.
+    /// A new token, as a member told it.
     Told { from: String, token: NewToken },
-    /// One who waits until all earlier events are taken.
+    /// Answered when all earlier events have been handled.
     Taken(oneshot::Sender<()>),
 }
 
-/// The token's tasks.
+/// What the renewal of the token needs.
 pub(crate) struct Tokens {
     /// Held while the token changes.
     turn: Mutex<()>,
@@ -73,14 +74,15 @@ impl Tokens {
         (Self { turn: Mutex::default(), heard, derived: Mutex::default() }, waiting)
     }
 
-    /// Where links put new tokens.
+    /// The sender into which links put new tokens.
     pub(crate) fn heard(&self) -> mpsc::Sender<Heard> {
         self.heard.clone()
     }
 
     /// The key made from a former token.
     pub(crate) async fn key_of(&self, token: Secret) -> Result<TokenKey, ClusterError> {
-        // Held while it is made, so that many strangers who name a former token cost it once.
+        // Locked while it is made, so that many strangers who name a former token cause this work
+        // only once.
         let mut derived = self.derived.lock().await;
         let tag = Tag::of(&token);
         if let Some((_, secret)) = derived.iter().find(|(of, _)| *of == token) {
@@ -110,13 +112,13 @@ pub(crate) async fn start(shared: &Arc<Shared>) -> Result<(), ClusterError> {
     Ok(())
 }
 
-/// Takes the first token of a machine that was in no cluster.
+/// Takes the first token of a machine that was in no cluster before.
 pub(crate) async fn begin(shared: &Arc<Shared>, token: Token) -> Result<(), ClusterError> {
     let _turn = shared.tokens.turn.lock().await;
     take(shared, token, None, Vec::new()).await
 }
 
-/// A machine is a member again: it may know the token.
+/// A machine is a member again, and may get the token.
 pub(crate) async fn admit(shared: &Arc<Shared>, key: &NodeId) -> Result<(), ClusterError> {
     match shared.config().tokens.without().contains(key) {
         true => shared.reconfigure(|config| config.tokens.admit(key)).await,
@@ -124,8 +126,8 @@ pub(crate) async fn admit(shared: &Arc<Shared>, key: &NodeId) -> Result<(), Clus
     }
 }
 
-/// The token that a machine which dials proves: its key if it is not the present one, and whether it
-/// is enough. One that was replaced is enough for a member, whose key its entry pins.
+/// Which token a dialling machine proves: its key, if it is not the present token, and whether it
+/// is enough. A former token is enough for a member, whose key its entry pins.
 pub(crate) async fn meant(
     shared: &Shared,
     hello: &Hello,
@@ -141,8 +143,8 @@ pub(crate) async fn meant(
     Ok((Some(shared.tokens.key_of(secret).await?), is_enough))
 }
 
-/// The token to prove to the machine with this key: the present one, and if that met another one, in
-/// turn those before it, which a member may still have.
+/// The token to prove to the machine with this key. After dials that met another token, the former
+/// tokens are tried in turn, since a member may still have one.
 pub(crate) async fn to_prove(shared: &Shared, key: &NodeId, mismatches: usize) -> Option<TokenKey> {
     let tokens = shared.config().tokens;
     let is_pinned = shared.members().any(|member| member.key == Some(*key));
@@ -154,12 +156,13 @@ pub(crate) async fn to_prove(shared: &Shared, key: &NodeId, mismatches: usize) -
     }
 }
 
-/// Whether every token of this member was tried, if this many dials in a row have met another token.
+/// Whether every token of this member was tried, after this many dials in a row that met another
+/// token.
 pub(crate) fn are_all_tried(shared: &Shared, mismatches: usize) -> bool {
     mismatches > shared.config().tokens.formers(now_ms()).len()
 }
 
-/// Takes the tokens that members tell, as long as this machine takes part.
+/// Takes the tokens that members tell, until this machine stops.
 pub(crate) async fn run(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
     while let Some(heard) = heard.recv().await {
         let (from, token) = match heard {
@@ -176,10 +179,10 @@ pub(crate) async fn run(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
     }
 }
 
-/// Waits until all tokens are taken that members have sent.
+/// Waits until all tokens that members have sent so far are taken.
 pub(crate) async fn taken(shared: &Shared) {
     let (done, waiting) = oneshot::channel();
-    // Without its task the machine is stopping, and takes nothing any more.
+    // If the task is gone, the machine is stopping and takes no more tokens.
     if shared.tokens.heard.send(Heard::Taken(done)).await.is_ok() {
         let _stopping = waiting.await;
     }
@@ -193,7 +196,8 @@ async fn take_heard(shared: &Arc<Shared>, told: NewToken) -> Result<(), ClusterE
         return Ok(());
     }
     match maker.is_some_and(|maker| shared.barred.has(&maker)) {
-        // A machine that was taken out knows it. The members that have it must get another one.
+        // A machine that was taken out made this token, and knows it. So the members that have it
+        // must get another one.
         true => make(shared, Token::random(since_ms, now_ms())).await?,
         false => take(shared, token, maker, without).await?,
     }
@@ -202,7 +206,7 @@ async fn take_heard(shared: &Arc<Shared>, told: NewToken) -> Result<(), ClusterE
     Ok(())
 }
 
-/// Makes a new token, and tells it to the linked members that are not barred.
+/// Makes a new token, and sends it to the linked members that are not barred.
 pub(crate) async fn renew(shared: &Arc<Shared>) -> Result<(), ClusterError> {
     let _turn = shared.tokens.turn.lock().await;
     let Some(token) = shared.config().tokens.next(now_ms()) else { return Ok(()) };
@@ -216,7 +220,7 @@ async fn make(shared: &Arc<Shared>, token: Token) -> Result<(), ClusterError> {
     take(shared, token, Some(shared.this.identity.node_id()), shared.barred.all()).await
 }
 
-/// Tells the linked members a new token that this machine, which leaves, does not keep.
+/// Sends the linked members a new token that this machine, which is leaving, does not keep.
 pub(crate) fn bequeath(shared: &Shared) {
     let Some(token) = shared.config().tokens.next(now_ms()) else { return };
     let mut without = shared.barred.all();
@@ -227,7 +231,7 @@ pub(crate) fn bequeath(shared: &Shared) {
     shared.links.tell(&frame, |key| !shared.barred.has(key));
 }
 
-/// Uses this token from now on, and stores it. Plain peers must greet again, with the new one.
+/// Uses this token from now on, and stores it. Plain peers must greet again with the new one.
 async fn take(
     shared: &Arc<Shared>,
     token: Token,
@@ -250,7 +254,7 @@ async fn take(
     Ok(())
 }
 
-/// Says that the token in the settings is not used, if it is so.
+/// Tells the operator if the token in the settings is not used.
 pub(crate) fn warn_of_settings(shared: &Shared) {
     let (config, given) = (shared.config(), &shared.settings.token);
     let is_used = |given: &Secret| config.tokens.present().is_some_and(|it| it.secret == *given);
@@ -260,14 +264,14 @@ pub(crate) fn warn_of_settings(shared: &Shared) {
     }
 }
 
-/// Tells the linked members the present token.
+/// Sends the linked members the present token.
 fn pass_on(shared: &Shared) {
     if let Some(frame) = new_token(shared) {
         shared.links.tell(&frame, |key| may_know(shared, key));
     }
 }
 
-/// Tells the other end of a new link the present token, if they met by another one.
+/// Sends the present token to the other end of a new link, if the link was made with another one.
 pub(crate) fn hand_over(shared: &Shared, key: &NodeId, met_by: Tag, outbox: &Outbox) {
     let is_present = shared.config().tokens.present().is_none_or(|token| token.tag() == met_by);
     if is_present || !may_know(shared, key) {

@@ -25,7 +25,7 @@ pub(super) enum Prospect {
 
 impl Dispatcher {
     pub(super) fn submit(&mut self, now: Instant, spec: JobSpec) {
-        // Two jobs under one id would share an answer.
+        // Ids are unique. Two jobs with one id would share an answer.
         if self.jobs.contains_key(&spec.id) {
             return;
         }
@@ -34,7 +34,7 @@ impl Dispatcher {
         }
         self.accepted += 1;
         let mut job = Job::new(spec, self.accepted, now);
-        // It queues nowhere here: its place in the queue is at its home.
+        // A fellow's job is not queued here. It has its place in the queue of its home.
         if job.spec.lent {
             return self.take_lent(now, job);
         }
@@ -72,7 +72,8 @@ impl Providers {
         let is_absent = |it: &Target| {
             self.of(&job.spec.scope, &it.model).all(|(_, other)| !it.route.reaches(other.distance))
         };
-        // A cloud that is out of reach is connected, and tried: better than one's own that are not.
+        // A cloud that cannot be reached now is connected and will be tried again. That is better
+        // than waiting for own providers when none is connected.
         let cloud = || {
             let mut own = all().filter(|it| it.route != Route::Cloud);
             let is_cloud = |it: &Target| it.route == Route::Cloud;
@@ -87,7 +88,8 @@ impl Providers {
         })
     }
 
-    /// How a job ends that no target can have: as for its first model, which a cloud may have alone.
+    /// The ending of a job that none of its targets can serve: that of its first model, or of that
+    /// model's clouds if no own provider has it.
     fn ending(&self, job: &Job, own: Ending) -> Ending {
         let cloud = Target { route: Route::Cloud, ..job.target() };
         match (own, job.spec.clouds.then(|| self.prospect(&job.spec, &cloud))) {
@@ -96,11 +98,12 @@ impl Providers {
         }
     }
 
-    /// The prospects of a job for this target. A draining provider counts as serving it, but only as
-    /// worth waiting for: it may come back. So does one whose backend is away. A provider out of the target's reach does not
-    /// count. A model that only such providers serve now is not waited for: most likely it is known
-    /// only from them. Clouds that the job may go to are no such providers, since the model may be
-    /// known from one's own; a cloud itself is waited for only while it is connected.
+    /// The prospects of a job for this target. A provider that drains, or whose backend is away,
+    /// counts as worth waiting for: it may come back. A provider out of the target's reach does not
+    /// count. If only such providers serve the model now, the job does not wait: most likely the
+    /// model is known only from them. Clouds that the job may go to are an exception, since the
+    /// model may be known from an own provider as well. A cloud itself is waited for only while it
+    /// is connected.
     pub(super) fn prospect(&self, spec: &JobSpec, target: &Target) -> Prospect {
         let (mut anybody, mut largest) = (false, None);
         let mut elsewhere = target.route == Route::Cloud;

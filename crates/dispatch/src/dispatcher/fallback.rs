@@ -12,7 +12,7 @@ use crate::{
 
 impl Dispatcher {
     /// Handles a job that has not begun and that no provider can serve with its present model: it
-    /// moves to its next target that is served, or ends. Place it afterwards.
+    /// moves to its next served target, or ends. The caller must call `place` afterwards.
     pub(super) fn unmet(&mut self, now: Instant, mut job: Job, ending: Ending) {
         let ending = job.broken_off.map_or(ending, Break::ending);
         let mut busy = matches!(ending, Ending::QueueFull { .. });
@@ -39,13 +39,13 @@ impl Dispatcher {
         jobs.unwrap_or_default()
     }
 
-    /// Moves those of these waiting jobs that a later model serves better to its queue. They keep
-    /// their age and their time-out. Like requeued jobs they always get a place, since they already
-    /// had one. Returns the moved jobs; place them afterwards. O(the jobs) while each still has a
-    /// provider, otherwise also O(the providers of its fallbacks).
+    /// Moves those of these waiting jobs that a later model serves better to its queue. The moved
+    /// jobs keep their age and their time-out. Like requeued jobs they always get a place, since
+    /// they already had one. Returns the moved jobs; place them afterwards. O(the jobs) while each
+    /// still has a provider, otherwise also O(the providers of its fallbacks).
     pub(super) fn go_on(&mut self, now: Instant, mut jobs: Vec<JobId>) -> Vec<JobId> {
         jobs.retain(|job| self.goes_on(*job));
-        // Each has a provider now, and other fallbacks to look at.
+        // Each moved job has a provider now, and so another time-out and other fallbacks.
         jobs.iter().for_each(|job| self.wait_on(now, *job, true));
         jobs
     }

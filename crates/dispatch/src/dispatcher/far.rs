@@ -29,7 +29,7 @@ impl Dispatcher {
     ) {
         let changed = self.providers.change(id, |provider| {
             provider.speed.reports(speed);
-            // It is the word of a peer, which offers all of its speed at most.
+            // A peer says this number itself. It offers all of its speed at most.
             provider.throttle = throttle.min(100);
         });
         if changed.is_some() {

@@ -53,7 +53,8 @@ impl Dispatcher {
         }
     }
 
-    /// A provider goes on with an answer that is complete: it is told to stop.
+    /// Handles a job whose answer is complete for its consumer, and which its provider has not
+    /// ended in time: it is cancelled there.
     fn complete_due(&mut self, now: Instant, id: JobId) {
         let Some((_, hold)) = self.release(id) else { return };
         self.answered(now, hold, None);

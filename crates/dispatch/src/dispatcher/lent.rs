@@ -1,4 +1,4 @@
-//! Slots that are lent to fellows, and fellows' providers of which slots are borrowed.
+//! Slots that are lent to fellows, and slots that are borrowed from them.
 
 use std::time::{Duration, Instant};
 
@@ -13,16 +13,16 @@ const MOST_LOOKED_AT: usize = 256;
 const MOST_OF_A_LINE: usize = 32;
 /// The most lines that are looked at.
 const MOST_LINES: usize = 1_024;
-/// Of how many fellows' providers a job wants a slot at a time. One may have none to lend, and what is lent
-/// in vain is idle for a second.
+/// How many fellows' providers a job asks for a slot at a time. More than one, since a fellow may
+/// have none to lend; few, since a slot that is lent in vain is idle for a second.
 const WANTED_OF: usize = 2;
-/// After this time a job wants a slot of other providers.
+/// After this time a waiting job asks other providers for a slot.
 const TURN: Duration = Duration::from_secs(1);
 
 impl Dispatcher {
-    /// How many slots of the provider neither own jobs use nor are lent. None while it drains, rests, sleeps,
-    /// is paused or has no backend; none of a borrowed one. What is lent next must be lent under the same
-    /// lock.
+    /// How many slots of the provider are neither used by own jobs nor lent. 0 while it drains,
+    /// rests, sleeps, is paused or has no backend, and for a borrowed provider. The caller must
+    /// lend under the same lock under which it asked.
     pub fn lendable(&self, provider: ProviderId) -> u32 {
         if self.stopping {
             return 0;
@@ -30,7 +30,8 @@ impl Dispatcher {
         self.providers.get(provider).map_or(0, Provider::lendable)
     }
 
-    /// How many own jobs wait that the provider could serve if it had more slots, up to its capacity.
+    /// How many own jobs wait that the provider could serve if it had more slots; at most its
+    /// capacity.
     pub fn short(&self, provider: ProviderId) -> u32 {
         let full = |it: &&Provider| it.is_only_full() && !it.is_out() && !self.stopping;
         let Some(it) = self.providers.get(provider).filter(full) else { return 0 };
@@ -40,10 +41,11 @@ impl Dispatcher {
         count(fits.take(it.max_concurrent as usize).count())
     }
 
-    /// How many slots more are wanted of each borrowed provider, by id. A waiting job wants a slot of two
-    /// of those that could serve it and lack only a slot, of which as few jobs as possible want one; each
-    /// second that it waits, of two others. At most 256 jobs count, the oldest lines first, and 32 of a line:
-    /// the turn of those behind them comes later.
+    /// How many more slots are wanted of each borrowed provider, sorted by id. A waiting job wants
+    /// one slot each of two providers that could serve it and lack only a free slot; those that the
+    /// fewest jobs want come first. After each second of waiting it turns to two others. At most
+    /// 256 jobs count, the oldest lines first, and at most 32 of a line. The jobs behind them count
+    /// once those before them have left.
     pub fn wants(&self, now: Instant) -> Vec<(ProviderId, u32)> {
         let mut wants: Vec<_> = self.providers.borrowed().map(|(id, it)| (id, it, 0)).collect();
         if wants.is_empty() || self.queues.depth() == 0 || self.stopping {
@@ -56,7 +58,8 @@ impl Dispatcher {
                 it.is_only_full() && !it.is_out() && may_have(job, *id, it)
             };
             let mut able: Vec<_> = (0..wants.len()).filter(|at| may(&wants[*at])).collect();
-            // Beginning with another one each time, so that of equals none is always the first.
+            // The order begins with another provider each time, so that none is always the first
+            // among equals.
             able.sort_by_key(|at| (wants[*at].2, (*at as u64 + len - turn % len) % len));
             able.into_iter().take(WANTED_OF).for_each(|at| wants[at].2 += 1);
         }
@@ -87,7 +90,8 @@ impl Dispatcher {
         }
     }
 
-    /// The oldest jobs of all lines that a borrowed provider might serve.
+    /// The oldest jobs of all lines that one of these borrowed providers might serve, and the jobs
+    /// pinned to them.
     fn those_that_may_want<'a>(
         &'a self,
         wants: &[(ProviderId, &'a Provider, u32)],
@@ -107,7 +111,7 @@ impl Dispatcher {
         pinned.chain(any).take(MOST_LOOKED_AT).collect()
     }
 
-    /// The lines of jobs for any provider that this one serves.
+    /// The lines without a pin that this provider serves.
     fn lines_for<'a>(&'a self, it: &'a Provider) -> Vec<&'a Line> {
         if it.is_wildcard() {
             let lines = self.queues.unpinned(&it.scope).take(MOST_LINES);
@@ -128,7 +132,7 @@ impl Dispatcher {
     }
 }
 
-/// Whether the provider could serve the job, were it free.
+/// Whether the provider could serve the job if it had a free slot.
 fn may_have(job: &Job, id: ProviderId, provider: &Provider) -> bool {
     job.spec.scope == provider.scope
         && provider.serves(&job.spec.model)

@@ -21,7 +21,8 @@ impl Dispatcher {
             self.providers.insert(id, provider);
             let moved = self.go_on(now, self.concerned(id));
             self.fill(now, id);
-            // Most of them went to this provider, others to one that is tried whether it is back.
+            // Most moved jobs went to this provider. Others wait for one whose backend is being
+            // tried again.
             self.place_all(now, moved);
             self.note_all(now, depending);
         }
@@ -51,8 +52,8 @@ impl Dispatcher {
     }
 
     /// Changes a provider's endpoints. With fewer endpoints, a resting provider may become the last
-    /// that can serve a waiting job. A waiting job without a provider and without a served fallback
-    /// waits until its time-out: another provider may join.
+    /// that can serve a waiting job. A job that has neither a provider nor a served fallback then
+    /// waits until its time-out, since another provider may join.
     pub(super) fn endpoints(&mut self, now: Instant, id: ProviderId, endpoints: Endpoints) {
         if self.providers.change(id, |provider| provider.endpoints = endpoints).is_some() {
             let moved = self.go_on(now, self.concerned(id));
@@ -88,7 +89,8 @@ impl Dispatcher {
             self.timers.arm(Timer::Grace(id), now, grace, "end of a drain");
         }
         if first {
-            // They would wait in vain: it gets no more jobs, and they may go nowhere else.
+            // Jobs pinned to it would wait in vain: it gets no more jobs, and they may go nowhere
+            // else.
             self.end_pinned(id);
             let moved = self.go_on(now, self.concerned(id));
             self.refill(now, id);
@@ -101,7 +103,8 @@ impl Dispatcher {
     pub(super) fn leave(&mut self, now: Instant, id: ProviderId) {
         self.end_pinned(id);
         let held = self.held_by(id);
-        // Ids end with their links: nothing would ever take these out.
+        // Ids are not used again after the link ends, so nothing else would ever remove these
+        // timers.
         self.timers.disarm(Timer::Grace(id));
         self.timers.disarm(Timer::Rest(id));
         self.timers.disarm(Timer::Backend(id));
@@ -128,7 +131,7 @@ impl Dispatcher {
     pub(super) fn grace_over(&mut self, now: Instant, id: ProviderId) {
         let held = self.held_by(id);
         for job in &held {
-            // While the server stops nobody else gets them.
+            // While the server stops, no other provider gets them.
             if self.stopping {
                 self.end_with_server(*job);
             } else if let Some((job, hold)) = self.release(*job) {
@@ -177,7 +180,7 @@ impl Dispatcher {
     /// Handles a slot of the provider that may have become free.
     pub(super) fn refill(&mut self, now: Instant, id: ProviderId) {
         let idle = self.providers.get(id).is_some_and(|provider| provider.jobs.is_empty());
-        // A provider that drains is done with its last job.
+        // A provider that drains is retired after its last job.
         if idle {
             self.retire(id, true);
         }

@@ -1,4 +1,5 @@
-//! Jobs and the models in the providers' memory: whom a job waits for rather than have its model loaded.
+//! Jobs and the models in the providers' memory: when a job waits for another provider rather than
+//! have its model loaded.
 
 use std::{
     cell::Cell,
@@ -25,18 +26,19 @@ impl Dispatcher {
         }
     }
 
-    /// Records that a provider answers with a job's model: it has it in memory. Returns whether that is
-    /// news: fill the provider afterwards.
+    /// Records that a provider answers with a job's model, so it has the model in memory. Returns
+    /// whether that is news; then the caller must fill the provider.
     pub(super) fn note_loaded(&mut self, job: JobId, id: ProviderId) -> bool {
         let model = self.jobs.get(&job).map(|job| &job.spec.model);
         model.is_some_and(|model| self.providers.note_loaded(id, model))
     }
 
     /// Until when a job waits for others rather than have this free provider load its model; `None`
-    /// if it does not wait. It waits for one that has the model in memory or is loading it, is not
-    /// farther away, and lacks nothing but a free slot. It waits no longer, in all queues together,
-    /// than the load would take, or the time-outs allow. `is_awaited` says whether there is such a one of
-    /// at most this rank; it is asked last, as that costs the most.
+    /// if it does not wait. It waits for a provider that has the model in memory or is loading it,
+    /// is not farther away, and lacks only a free slot. Its waits in all queues together last no
+    /// longer than the load would take, nor than the time-outs allow. `is_awaited` says whether
+    /// there is such a provider of at most the given rank. It is asked last, since it costs the
+    /// most.
     pub(super) fn waits_for_load(
         &self,
         now: Instant,
@@ -44,7 +46,7 @@ impl Dispatcher {
         provider: &Provider,
         is_awaited: impl FnOnce(u8) -> bool,
     ) -> Option<Instant> {
-        // Asked for each free provider, and nearly all have their models in memory.
+        // This is asked for each free provider, and nearly all have all their models in memory.
         if provider.unloaded.is_empty() {
             return None;
         }
@@ -56,12 +58,13 @@ impl Dispatcher {
     /// The end of a job's wait, if it waits `most` in all queues together; `None` if it has waited that long already.
     pub(super) fn patient_until(&self, now: Instant, job: &Job, most: Duration) -> Option<Instant> {
         let patience = most.min(self.config.queue_timeout).min(self.config.busy_timeout);
-        // A wait that ends now would be looked at again at once.
+        // A wait of no length would be looked at again at once.
         let left = patience.checked_sub(job.waited(now)).filter(|left| !left.is_zero())?;
         now.checked_add(left)
     }
 
-    /// Looks at a provider's waiting jobs again at this time, if it is not to be done sooner.
+    /// Arms a look at the jobs that wait while this provider is free, unless an earlier one is
+    /// armed.
     pub(super) fn look_at_load(&mut self, now: Instant, id: ProviderId, at: Instant) {
         let sooner = self.providers.change(id, |provider| {
             let sooner = provider.look_at.is_none_or(|armed| at < armed);
@@ -75,27 +78,28 @@ impl Dispatcher {
         }
     }
 
-    /// It is time for that look.
+    /// Handles the deadline that [`Dispatcher::look_at_load`] armed.
     pub(super) fn load_look_due(&mut self, now: Instant, id: ProviderId) {
         self.passing.remove(&id);
         self.providers.change(id, |provider| provider.look_at = None);
         self.fill(now, id);
     }
 
-    /// The reason of the deadline at which a job need not wait any more for a provider that has its
-    /// model in memory, or knows its prompt. That job may be gone by then.
+    /// The reason of the deadline at which a job no longer waits for a provider that has its model
+    /// in memory, or that knows its prompt. The job may be gone by then.
     pub const LOAD_LOOK: &str = "end of a wait for a loaded model";
 
-    /// Places jobs that need not wait any more: whom they waited for may be gone, or have unloaded the
-    /// model (`all`); or another provider has begun to load it. O(the providers that do not have all
-    /// their models in memory).
+    /// Places jobs that no longer have to wait. With `all`, the providers that they waited for may
+    /// be gone or have unloaded the model. Without it, only those whose model another provider has
+    /// begun to load. O(the providers that do not have all their models in memory).
     pub(super) fn end_waits(&mut self, now: Instant, all: bool) {
-        // Taken in any case: the note is about this input alone.
+        // Cleared in any case: the note is about this input alone.
         let all = std::mem::take(&mut self.load_ended) || all;
         if all && self.queues.depth() > 0 {
             self.providers.open_with_unloaded().into_iter().for_each(|id| self.fill(now, id));
         }
-        // It counts as loading from now on, so it may have those that waited rather than load.
+        // The provider counts as loading the model from now on, so it may get the jobs that waited
+        // rather than load it.
         while let Some(id) = self.loading.pop() {
             self.fill(now, id);
         }
@@ -117,8 +121,8 @@ impl Dispatcher {
 }
 
 impl Providers {
-    /// The best rank of those that the job would wait for. O(providers of the model), and less if one is of
-    /// the first rank.
+    /// The best rank of the providers that the job would wait for. O(providers of the model); less
+    /// if one has rank 0.
     pub(super) fn best_awaited(&self, demand: Demand<'_>) -> Option<u8> {
         let mut best = None;
         let ranks = self.able(demand).filter(|(_, other)| is_worth_a_wait(demand, other));
@@ -131,8 +135,9 @@ impl Providers {
         best
     }
 
-    /// Whether there is one of at most this rank that the job would wait for. `known` is one that another job waits
-    /// for: most often the same. O(providers of the model) where it is another.
+    /// Whether the job would wait for some provider of at most this rank. `known` is the provider
+    /// that an earlier job waits for, and most often the answer for this one too: it is tried
+    /// first. O(providers of the model) otherwise.
     pub(super) fn is_awaited(
         &self,
         demand: Demand<'_>,
@@ -146,7 +151,7 @@ impl Providers {
             return true;
         }
         let found = self.able(demand).find(|(_, other)| waits(other));
-        // For the next job: else each queued job looks at every provider.
+        // For the next job. Otherwise each queued job would look at every provider.
         known.set(found.map(|(id, _)| id));
         found.is_some()
     }
@@ -162,13 +167,14 @@ pub(super) fn rank(demand: Demand<'_>, provider: &Provider) -> u8 {
     demand.route.rank(provider.distance, native)
 }
 
-/// Whether after this input a job may have nobody left that it waits for although another provider
-/// is free.
+/// Whether, after this input, a job may wait for no provider any more although another one is free
+/// for it.
 pub(super) fn may_end_waits(input: &Input) -> bool {
     match input {
         Input::Submit(_) | Input::Acknowledged { .. } | Input::Begun { .. } => false,
         Input::Load { .. } | Input::Complete { .. } => false,
-        // Its slot goes to one that waited for it. The end of a load is noted by itself.
+        // The freed slot goes to a job that waited for it. The end of a load is noted separately
+        // (`load_ended`).
         Input::ClientGone { .. } => false,
         Input::Finished { verdict, .. } => *verdict != Verdict::Answered,
         _ => true,

@@ -4,10 +4,12 @@
 //! - [`jobs`]: a job's life from its acceptance to its end
 //! - [`fallback`]: moves a job to another of its models
 //! - [`far`]: providers on other machines: their distance and condition
-//! - [`lent`]: slots that are lent to fellows, and fellows' that are borrowed
+//! - [`lent`]: slots that are lent to fellows, and slots that are borrowed from them
 //! - [`links`]: providers that join, change, drain, rest and leave
 //! - [`loading`]: models that providers do not have in memory
-//! - [`resuming`]: answers that break off and that other providers go on with
+//! - [`placing`]: assigns jobs to providers
+//! - [`resuming`]: answers that break off and that other providers resume
+//! - [`retry`]: retries of a job, at another provider or in another shape
 //! - [`warm`]: providers that know a part of a job's prompt
 //! - [`waiting`]: how long a job waits, with a provider or without one
 //! - [`waking`]: providers that are asleep, or whose backend is not there
@@ -68,12 +70,13 @@ use crate::{
 /// that failed or declined it. A provider that turns out not to serve the endpoint is not avoided:
 /// it may get the job again in another shape, and that try does not count as a requeue.
 ///
-/// **Resumes.** A job whose answer breaks off goes on at another provider, if it may be resumed: at the front of
-/// the queue of the model that it was served by, and only at providers that go on with that model. It has no
-/// fallbacks and no clouds then, but what it was given for already. It avoids a provider that failed it while
-/// there is another. If nobody is there, it waits, unless the provider that began it could not have gone on itself.
-/// Each wait is bounded, and so is the number of breaks; then the job ends as it would have ended at the break. A
-/// job that is pinned or a fellow's is never resumed.
+/// **Resumes.** A job whose answer breaks off goes on at another provider, if it may be resumed: at
+/// the front of the queue of the model that it was served by, and only at providers that can resume
+/// answers of that model. It then has no fallbacks and goes to a cloud only if its present target
+/// is a cloud. It avoids a provider that failed it while another one is able. If none is connected,
+/// it waits, unless the provider that began the answer could not resume answers itself. Each wait
+/// is bounded, and so is the number of breaks; then the job ends as it would have ended at the
+/// break. A job that is pinned or a fellow's is never resumed.
 ///
 /// **Shapes.** A job goes only to providers that serve one of the endpoints it can be served in.
 /// Among the free ones, those that serve its own endpoint come first.
@@ -84,42 +87,45 @@ use crate::{
 /// another machine, only the fastest stay, then the nearest of these; the [`Policy`] makes the
 /// final choice. Speed is measured over whole answers and reduced by the throttle.
 ///
-/// **Memory.** Among the providers that are left, those that have the model in memory come first, then
-/// those that are loading it, the soonest first, then the one that loads it fastest; the policy chooses
-/// among equals. A job does not have its model loaded by a free provider while one that has it in
-/// memory, or is loading it, is not farther away and lacks only a free slot: it waits for that one, for
-/// as long as the load would take. So it begins at most twice as late as by the better of the two
-/// ways, whichever that is. A provider that is given a job counts as loading the model for it.
+/// **Memory.** Among the providers that are left, those that have the model in memory come first,
+/// then those that are loading it, the soonest first, then the one that loads it fastest; the
+/// policy chooses among equals. If a free provider would have to load the job's model, the job
+/// waits, for as long as that load would take, for another one that has the model in memory or is
+/// loading it, is not farther away, and lacks only a free slot. So the job begins at most twice as
+/// late as by the better of the two ways. A provider that is given a job counts as loading the
+/// model for it.
 ///
-/// **Prompts.** The same holds for a job of which another provider knows a long part of the prompt, as the [`Policy`] says: it
-/// waits for that one, for as long as it would take to compute that part again, and ten seconds at most. A provider
-/// passes over a bounded number of such jobs.
+/// **Prompts.** A job also waits for a provider that knows a long part of its prompt, as the
+/// [`Policy`] says, for as long as it would take to compute that part again, and ten seconds at
+/// most. A provider passes over a bounded number of such jobs.
 ///
-/// **Clouds.** A provider of others is a last resort: after its models, a job goes through them once
-/// more for clouds alone, if it may. It goes on to these where no provider of one's own is left, and
-/// not where they are only busy.
+/// **Clouds.** A cloud is a last resort. A job that may go to clouds has its models once more at
+/// the end of its targets, for clouds alone. It goes on to these where no own provider is left, and
+/// not where own providers are only busy.
 ///
 /// **Fallbacks.** A job that has not begun and that its model's providers cannot serve moves to its
 /// next served fallback: see [`JobSpec::fallbacks`](crate::JobSpec::fallbacks). After each input,
 /// no job waits for a model that no provider here can serve while a fallback is served.
 ///
-/// **Waits.** A job that no connected provider can serve ends after the queue time-out. While one
-/// is connected that could, and none has a free slot, the busy time-out applies. A provider that
-/// drains, and one that failed or declined the job, cannot serve it; one that rests or is paused can.
+/// **Waits.** A job that no connected provider can serve ends after the queue time-out. While a
+/// provider that can serve it is connected, but none has a free slot, the busy time-out applies. A
+/// provider that drains, and one that failed or declined the job, cannot serve it; one that rests
+/// or is paused can.
 ///
 /// **Rests.** Consecutive faults send a provider to rest, then on trial. A job that no healthy
 /// provider may get ignores rests and trials.
 ///
-/// **Backends.** A job whose provider's backend takes no requests is requeued and does not avoid that
-/// provider. The backend is tried again after growing delays. Until it answers it counts as no
-/// provider, or as a busy one if it loads.
+/// **Backends.** A job whose provider's backend takes no requests is requeued and does not avoid
+/// that provider. The backend is tried again after growing delays. Until it answers, the provider
+/// does not count, or counts as busy if the backend loads a model.
 ///
-/// **Acknowledgements.** A provider that acknowledges jobs and misses one is asleep: until it gives
-/// a sign of life it gets no jobs, as if it were full. The job moves if it can be served elsewhere.
+/// **Acknowledgements.** A provider that acknowledges jobs and misses one counts as asleep: it gets
+/// no jobs, as if it were full, until it gives a sign of life. The job moves if another provider
+/// can serve it.
 ///
-/// **Lent slots.** Of a provider's slots some may be lent to fellows. Own jobs have the others, and fellows'
-/// jobs have these: such a job takes a lent slot at once or ends. A fellow's provider has as many slots here
-/// as the fellow lends, and is busy while it lends none.
+/// **Lent slots.** Some of a provider's slots may be lent to fellows. Own jobs use the other slots;
+/// a fellow's job takes a lent slot at once or ends. A fellow's provider has as many slots here as
+/// the fellow lends, and is busy while it lends none.
 ///
 /// **Bounds.** [`Config`] bounds waiting jobs, the capacity of the providers bounds assigned ones,
 /// the links that the driver accepts bound the providers, and its protocol bounds the models of a
@@ -138,9 +144,11 @@ pub struct Dispatcher {
     looks: Vec<(ProviderId, Instant)>,
     /// Providers that have begun to load the model of a job; empty between calls.
     loading: Vec<ProviderId>,
-    /// Providers that have passed over jobs which wait for others, until they look at them again.
+    /// Free providers that have passed over jobs which wait for other providers; each stays here
+    /// until its next look.
     passing: BTreeSet<ProviderId>,
-    /// Whether the only job that a model was being loaded for has left its provider; `false` between calls.
+    /// Whether the last job for which a model was being loaded has left its provider; `false`
+    /// between calls.
     load_ended: bool,
     fastest: Fastest,
     /// The number of accepted jobs.
@@ -173,8 +181,8 @@ impl Dispatcher {
         }
     }
 
-    /// Replaces the bounds and delays. Deadlines that run go on as they were set; what waits or begins from now on
-    /// follows the new ones.
+    /// Replaces the bounds and delays. Armed deadlines stay as they are; later waits and jobs
+    /// follow the new ones.
     pub fn configure(&mut self, config: Config) {
         self.config = config;
     }
@@ -244,7 +252,8 @@ impl Dispatcher {
                 Timer::Grace(provider) => self.grace_over(now, provider),
                 Timer::Rest(provider) => self.rest_over(now, provider),
             }
-            // Before the next deadline, so that a job is served rather than out of time.
+            // Before the next deadline, so that a job which can be served now is not ended by its
+            // time-out.
             self.end_waits(now, true);
         }
     }

@@ -16,7 +16,8 @@ use crate::{
     route::keep_soonest,
 };
 
-/// The number of lines of other models that can be passed over in order in the time of one look-up by name.
+/// How many lines of other models can be passed over, in order, in the time of one look-up of a
+/// line by name.
 const PASSED_OVER: usize = 12;
 
 impl Dispatcher {
@@ -41,7 +42,8 @@ impl Dispatcher {
         self.given += 1;
         let attempt = job.assigned;
         job.assigned = attempt.saturating_add(1);
-        // Whether its look came first, or this at the same instant, makes no difference later.
+        // A job that has waited this long counts as looked at, even if this assignment came at the same
+        // instant as its look, and before it.
         job.looked |= job.waits.total() >= self.config.queue_timeout;
         let number = self.given;
         let (loads, rests, endpoints, phase) = self
@@ -56,7 +58,7 @@ impl Dispatcher {
         }
         let hold = Hold { provider, since: now, endpoints, rests, phase };
         job.state = JobState::Held(hold);
-        // A worker that sleeps is noticed by this, long before the request time-out.
+        // A missing acknowledgement shows a sleeping worker long before the request time-out.
         match phase {
             Phase::Given => self.arm_acknowledgement(now, id, self.config.request_timeout),
             _ => self.arm_request(id, now),
@@ -130,11 +132,11 @@ impl Dispatcher {
         true
     }
 
-    /// Lists the providers that are free for the job: on most routes the nearest, and among these
-    /// first those that serve it in its own shape.
+    /// Lists the providers that are free for the job and have the best rank: on most routes the
+    /// nearest, and of these the ones that serve it in its own shape.
     fn list_candidates(&mut self, now: Instant, job: &Job) {
         let demand = job.demand();
-        // A doubtful answer is better than none.
+        // If no healthy provider may get the job, those that rest or are on trial may.
         let all = self.providers.only_limited(demand);
         let mut best = u8::MAX;
         self.candidates.clear();
@@ -177,8 +179,8 @@ impl Dispatcher {
         chosen
     }
 
-    /// The next job for this provider, if it may get one now. `look` becomes the time at which the first
-    /// of those before it, which wait for other providers, need not wait any more.
+    /// The next job for this provider, if it may get one now. Jobs before it may wait for other
+    /// providers; `look` becomes the first time at which one of them no longer waits.
     fn next_for(
         &self,
         now: Instant,
@@ -247,9 +249,9 @@ impl Dispatcher {
         }
         let last =
             |demand: Demand<'_>| demand.fits(id, provider) && self.providers.only_limited(demand);
-        // If other healthy providers can be sent everything that this one can, only jobs that avoid
-        // those others can be left, and these were requeued: there is no need to examine the whole
-        // line.
+        // If healthy providers together can be sent everything that this one can, only jobs that
+        // avoid some of those can be left for it. Such jobs were requeued, so the rest of the line
+        // need not be examined.
         if pin.is_none() && self.providers.covered(provider, model) {
             return self.first(line.requeued(provider.reach()), last);
         }

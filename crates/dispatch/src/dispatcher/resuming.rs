@@ -1,4 +1,4 @@
-//! Answers that break off, and that other providers go on with.
+//! Answers that break off, and that other providers resume.
 
 use std::{collections::BTreeSet, time::Instant};
 
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Dispatcher {
-    /// Whether a provider could go on with the answer of this job, which its provider is about to begin: that one,
-    /// or another one that serves the model. O(providers of the model) at most.
+    /// Whether the answer that this job's provider is about to begin could be resumed: by the same
+    /// provider later, or by another one that serves the model. O(providers of the model) at most.
     pub fn may_be_resumed(&self, job: JobId) -> bool {
         let Some(job) = self.jobs.get(&job) else { return false };
         let goes_on = |it: &Provider| it.continuing.contains(&job.spec.model);
@@ -23,7 +23,7 @@ impl Dispatcher {
         own.is_some_and(goes_on) || all.any(|(_, it)| goes_on(it))
     }
 
-    /// Records with which models a provider goes on with others' answers.
+    /// Records with which models a provider can resume others' answers.
     pub(super) fn continues(&mut self, now: Instant, id: ProviderId, models: Vec<ModelName>) {
         let models = models.into_iter().collect();
         self.note_awaited(id, &models);
@@ -34,13 +34,15 @@ impl Dispatcher {
         });
         if changed == Some(true) {
             self.fill(now, id);
-            // Without it, only providers that rest may be left.
+            // If this provider no longer resumes the model, only providers that rest may be left
+            // for it.
             self.fill_limited(now);
             self.note_change(now, id);
         }
     }
 
-    /// A provider that learns how it goes on while it answers may do so again once it is back.
+    /// Notes for the jobs at this provider whether it can resume answers of their model: it may do
+    /// so once it is back.
     fn note_awaited(&mut self, id: ProviderId, models: &BTreeSet<ModelName>) {
         let Some(provider) = self.providers.get(id) else { return };
         for id in &provider.jobs {
@@ -50,9 +52,10 @@ impl Dispatcher {
         }
     }
 
-    /// The verdict on a provider that was to go on with an answer. One that fails where nobody else is able counts as
-    /// one that cannot be reached: its machine was perhaps lost in that moment, and may be back before the job's time
-    /// is over. Those that failed before may be asked again, too.
+    /// The verdict on a provider that was to resume an answer. If no other provider is able, its
+    /// failure counts as [`Verdict::Unreachable`]: its machine may have been lost in that moment,
+    /// and may be back before the job's time is over. Providers that failed the job before may then
+    /// be asked again.
     pub(super) fn verdict_on_rest(&self, job: &mut Job, hold: Hold, verdict: Verdict) -> Verdict {
         let has_failed = matches!(verdict, Verdict::Failed | Verdict::Overloaded);
         if job.broken_off.is_none() || hold.begun() || !has_failed {
@@ -65,7 +68,7 @@ impl Dispatcher {
         Verdict::Unreachable
     }
 
-    /// Records whether a job that has begun may be gone on with by others.
+    /// Records whether other providers may resume a job that has begun.
     pub(super) fn note_resumable(
         &mut self,
         id: JobId,
@@ -79,8 +82,9 @@ impl Dispatcher {
         job.broken_off = None;
     }
 
-    /// Handles a job whose answer breaks off: it waits for a provider that goes on, or ends. Place it
-    /// afterwards. A provider that is to blame is asked again only if there is no other.
+    /// Handles a job whose answer breaks off: it waits for a provider that resumes it, or ends. The
+    /// caller must call `place` afterwards. A provider that is to blame is asked again only if no
+    /// other one is able.
     pub(super) fn break_off(&mut self, now: Instant, mut job: Job, hold: Hold, how: Break) {
         let (id, ending) = (job.id(), how.ending());
         let Some(resumable) = self.resumable(&job, hold) else { return self.end(id, ending) };
@@ -105,7 +109,7 @@ impl Dispatcher {
 }
 
 impl Break {
-    /// How the job ends if nobody goes on.
+    /// How the job ends if no provider resumes it.
     pub(super) fn ending(self) -> Ending {
         match self {
             Self::Lost => Ending::ProviderLost,

@@ -63,9 +63,9 @@ impl Dispatcher {
         })
     }
 
-    /// Handles a job that its provider did not finish before it left or was drained. Place it
-    /// afterwards. A pinned job's fallbacks are for the same provider, so they are lost too. A provider
-    /// that leaves a server that stops leaves because of that.
+    /// Handles a job whose provider left, or was drained, before the job's end. The caller must
+    /// call `place` afterwards. A pinned job's fallbacks are for the same provider, so they are
+    /// lost too. If the server is stopping, the provider left because of that.
     pub(super) fn lost(&mut self, now: Instant, job: Job, hold: Hold) {
         if self.stopping {
             self.end(job.id(), Ending::ShuttingDown);
@@ -91,7 +91,7 @@ impl Dispatcher {
         let failed = matches!(how, Verdict::Failed | Verdict::ModelFailed);
         let hopeless = failed || job.spec.pinned.is_some();
         if job.spec.lent && !failed {
-            // Its home sends it to another.
+            // The job's home sends it to another provider.
             return self.end(id, Ending::NotLent);
         }
         if hopeless && self.nobody_is_able(&job) {
@@ -135,8 +135,9 @@ impl Dispatcher {
         self.place(now, id);
     }
 
-    /// Requeues the job, unless its limit is reached; place it afterwards. `holder` is the provider
-    /// that it comes from, if that provider needs a cancellation then.
+    /// Requeues the job, unless its limit is reached. The caller must call `place` afterwards.
+    /// `holder` is the provider that still has the job, if it has to be told when the job is not
+    /// requeued.
     pub(super) fn requeue(&mut self, now: Instant, mut job: Job, holder: Option<ProviderId>) {
         if self.stopping || job.may_be_requeued(&self.config) {
             job.requeued += 1;
@@ -162,7 +163,7 @@ impl Dispatcher {
         self.providers.able(job.demand()).next().is_none()
     }
 
-    /// Whether no provider is able but this one.
+    /// Whether no provider is able except this one.
     pub(super) fn nobody_else_is_able(&self, job: &Job, one: ProviderId) -> bool {
         self.providers.able(job.demand()).all(|(id, _)| id == one)
     }

@@ -17,7 +17,8 @@ use crate::{
 const SHORTEST_LOOK: Duration = Duration::from_secs(1);
 
 impl Dispatcher {
-    /// Queues the job, for the rest of its time. A lent job waits for nothing.
+    /// Queues the job for the rest of its time. A lent job never waits: it takes a lent slot at
+    /// once, or ends.
     pub(super) fn enqueue(&mut self, now: Instant, mut job: Job) {
         if job.spec.lent {
             return self.take_lent(now, job);
@@ -44,9 +45,10 @@ impl Dispatcher {
         lines.flat_map(Line::all).collect()
     }
 
-    /// The waiting jobs that may have lost their last provider with this one, or find their first
-    /// in it. It is not connected. Where another provider serves all that it serves, these can only
-    /// be requeued jobs: others avoid nobody. O(those jobs).
+    /// The waiting jobs that have lost their last provider, or find their first, if this provider
+    /// leaves or joins. The provider is not among the connected ones at this moment. Where other
+    /// providers serve all that it serves, these can only be requeued jobs: only those avoid
+    /// providers. O(those jobs).
     pub(super) fn depending_on(&self, provider: &Provider) -> Vec<JobId> {
         let of_model = |model: &ModelName| -> Vec<JobId> {
             let lines = self.queues.lines_of(&provider.scope, model);
@@ -58,7 +60,7 @@ impl Dispatcher {
         provider.models.iter().flat_map(of_model).collect()
     }
 
-    /// Notes for each of these jobs whether it has a provider now, if it waits.
+    /// Updates, for each of these jobs that waits, whether a connected provider can serve it.
     pub(super) fn note_all(&mut self, now: Instant, jobs: Vec<JobId>) {
         jobs.into_iter().for_each(|job| self.note_providers(now, job));
     }
@@ -74,14 +76,15 @@ impl Dispatcher {
         }
     }
 
-    /// Handles the deadline of a waiting job. When its time is over, it may only move to a model
-    /// that has a free provider. While its model's providers are busy, it looks for such a model
-    /// now and then.
+    /// Handles the deadline of a waiting job. A job whose time is over may only move to a model
+    /// that has a free provider. While the providers of its model are busy, it also looks for such
+    /// a model from time to time.
     pub(super) fn wait_due(&mut self, now: Instant, id: JobId, served: bool) {
         let Some(mut job) = self.jobs.get(&id).map(|job| waited(job.clone(), now)) else { return };
         let over = job.wait_left(served, &self.config).is_zero();
         let waited = job.waits.total();
-        // Without a provider, it would have gone to a cloud that could be asked; one may be tried again now.
+        // A job without a provider would have gone to any cloud that could be asked. A cloud that
+        // was away may be tried again now.
         let left = if served { job.targets_while_busy() } else { job.targets_left().len() };
         for _ in 0..left {
             job.next_target();
@@ -107,7 +110,7 @@ impl Dispatcher {
         self.wait_on(now, id, true);
     }
 
-    /// Lets a waiting job wait from now on with a provider, or without one.
+    /// From now on the job waits with a provider (`served`) or without one.
     pub(super) fn wait_on(&mut self, now: Instant, id: JobId, served: bool) {
         let Some(mut job) = self.jobs.remove(&id) else { return };
         job.waits_on(now, served);
@@ -122,7 +125,7 @@ impl Dispatcher {
         self.timers.arm(Timer::Job(job.id()), now, look.map_or(left, |look| look.min(left)), why);
     }
 
-    /// After what time a job that has fallbacks left looks at them while it waits.
+    /// After what further wait a job with fallbacks left looks at them.
     fn next_look(&self, job: &Job) -> Option<Duration> {
         let every = self.config.queue_timeout;
         let first = every.saturating_sub(job.waits.total());

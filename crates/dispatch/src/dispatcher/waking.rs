@@ -32,7 +32,7 @@ impl Dispatcher {
             job.unready += 1;
             self.try_again(now, job);
         }
-        // The job is in its queue: it comes before others that are placed now.
+        // By now the job is in its queue, so it comes before others that are placed now.
         if fresh {
             self.lost_for_now(now, hold.provider);
         }
@@ -63,17 +63,17 @@ impl Dispatcher {
         }
     }
 
-    /// Handles a provider that counts again.
+    /// Handles a provider that counts again after it was asleep or its backend was away.
     pub(super) fn found_again(&mut self, now: Instant, id: ProviderId) {
-        // First, so that those that go on to it are in its queues when it is filled.
+        // Before the provider is filled, so that jobs which move to its models are in its queues.
         let moved = self.go_on(now, self.concerned(id));
         self.fill(now, id);
         self.place_all(now, moved);
         self.note_change(now, id);
     }
 
-    /// Records a sign that a provider's backend is there. Returns whether that changes anything:
-    /// handle the provider as one that counts again.
+    /// Records a sign that a provider's backend is there. Returns whether that changes anything;
+    /// then the caller must call `found_again` or do the same.
     pub(super) fn backend_is_there(&mut self, id: ProviderId) -> bool {
         let changes = self.providers.change(id, |provider| provider.readiness.note_back());
         let changes = changes.unwrap_or(false);
@@ -83,7 +83,8 @@ impl Dispatcher {
         changes
     }
 
-    /// Records a sign of life of a provider. Returns whether it was asleep: fill it afterwards.
+    /// Records a sign of life of a provider. Returns whether it was asleep; then the caller must
+    /// fill it.
     pub(super) fn heard(&mut self, id: ProviderId) -> bool {
         let was_asleep = |provider: &mut Provider| std::mem::take(&mut provider.asleep);
         self.providers.change(id, was_asleep).unwrap_or(false)
@@ -96,14 +97,14 @@ impl Dispatcher {
         if let Some(hold) = hold
             && self.set_phase(id, Phase::Given, Phase::Unbegun)
         {
-            // Since the assignment: a late acknowledgement gives no more time.
+            // Counted from the assignment, so a late acknowledgement gives no more time.
             self.arm_request(id, hold.since);
         }
         self.fill(now, by);
     }
 
-    /// Handles a job whose provider has not acknowledged it in time: it moves to where it can be
-    /// served. Where there is no such place, it goes on waiting for the acknowledgement.
+    /// Handles a job whose provider has not acknowledged it in time: it moves if it can be served
+    /// elsewhere. Otherwise it goes on waiting for the acknowledgement.
     pub(super) fn unacknowledged(&mut self, now: Instant, id: JobId, hold: Hold) {
         let Some(limit) = self.left_of_request(now, hold) else {
             return self.timed_out(now, id, Ending::RequestTimeout);
@@ -111,7 +112,8 @@ impl Dispatcher {
         self.providers.change(hold.provider, |provider| provider.asleep = true);
         let Some(job) = self.jobs.get(&id) else { return };
         let other = self.has_other_provider(job, hold.provider);
-        // Where nobody else could have it, it stays: a slow link is not made slower.
+        // A provider may only have a slow link. If no other one could serve the job, moving it
+        // would gain nothing.
         if self.stopping || !(other || self.has_served_fallback(job)) {
             return self.arm_acknowledgement(now, id, limit);
         }

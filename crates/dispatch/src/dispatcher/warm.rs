@@ -1,4 +1,5 @@
-//! Jobs whose prompt others know: whom they wait for rather than have it computed again.
+//! Jobs whose prompts are known to busy providers: when such a job waits rather than have its
+//! prompt computed again.
 
 use std::{
     cell::OnceCell,
@@ -13,23 +14,25 @@ use super::{
 };
 use crate::{job::Demand, provider::Provider, route::Known};
 
-/// The bytes of a prompt that count as computed in a second: some 1,000 tokens. Measured rates would need the share of
-/// each prompt that was computed.
+/// How many bytes of a prompt count as computed in a second: some 1,000 tokens. A fixed rate, since
+/// a measured one would need the share of each prompt that was computed.
 const BYTES_PER_SECOND: u64 = 4 * 1024;
 
-/// The longest wait for a provider that knows a prompt, and the shortest that is worth it.
+/// The longest wait for a provider that knows a prompt, and the shortest wait that is worth it.
 const LONGEST: Duration = Duration::from_secs(10);
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// How many jobs a provider passes over in one look before those after them wait for nobody that knows their prompts.
+/// How many jobs a provider passes over in one look. The jobs after them do not wait for providers
+/// that know their prompts.
 const MOST_PASSED: u32 = 32;
 
-/// The providers that know a job's prompt; found out at most once, and only if it matters.
+/// The providers that know a job's prompt. They are looked up at most once, and only if they
+/// matter.
 #[derive(Debug, Default)]
 pub(super) struct Warmth(OnceCell<Known>);
 
 impl Warmth {
-    /// Of a job before which this number was passed over.
+    /// For a job before which this number of jobs was passed over.
     pub(super) fn after_passing(jobs: u32) -> Self {
         let ignored = || Self(OnceCell::from(Known::default()));
         if jobs < MOST_PASSED { Self::default() } else { ignored() }
@@ -51,8 +54,9 @@ impl Dispatcher {
         for_load.or_else(|| self.waits_for_prompt(now, demand, (id, provider), warmth))
     }
 
-    /// Until when a job waits for a provider that knows much more of its prompt, is not farther away, and lacks nothing but
-    /// a free slot: no longer than it would take to compute what this one does not know.
+    /// Until when a job waits for a provider that knows much more of its prompt, is not farther
+    /// away, and lacks only a free slot. The wait is no longer than it would take to compute what
+    /// this free provider does not know.
     fn waits_for_prompt(
         &self,
         now: Instant,
@@ -62,13 +66,14 @@ impl Dispatcher {
     ) -> Option<Instant> {
         let spec = &demand.job.spec;
         let most = spec.affinity.heads().first().map_or(0, |head| head.length);
-        // Nobody can know more of a prompt than its longest head; a lent job has its provider.
+        // No provider can know more of a prompt than its longest head. A lent job has its provider
+        // already.
         if patience(most).is_none() || spec.lent {
             return None;
         }
         let known = warmth.0.get_or_init(|| self.policy.known(spec, demand.model));
         let (own, farthest) = (known.of(id), rank(demand, provider));
-        // Those that know most come first.
+        // The providers that know most come first.
         let patience = known.iter().find_map(|(other, bytes)| {
             let patience = patience(bytes.saturating_sub(own))?;
             let other = self.providers.able_one(demand, other)?;
@@ -77,8 +82,8 @@ impl Dispatcher {
         self.patient_until(now, demand.job, patience?)
     }
 
-    /// Places jobs that need not wait any more because whom they waited for may be gone. O(the providers that have
-    /// passed over jobs).
+    /// Places jobs that no longer have to wait because the providers that they waited for may be
+    /// gone. O(the free providers that have passed over jobs).
     pub(super) fn end_prompt_waits(&mut self, now: Instant) {
         if self.passing.is_empty() || self.queues.depth() == 0 {
             return;
@@ -88,7 +93,8 @@ impl Dispatcher {
     }
 }
 
-/// How long a number of bytes of a prompt is worth waiting for, if it is.
+/// How long it is worth waiting for a provider that knows this many bytes more of a prompt; `None`
+/// if not at all.
 fn patience(bytes: u32) -> Option<Duration> {
     let millis = u64::from(bytes) * 1_000 / BYTES_PER_SECOND;
     let patience = Duration::from_millis(millis).min(LONGEST);

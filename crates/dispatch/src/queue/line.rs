@@ -9,17 +9,18 @@ use crate::{
     input::JobSpec,
 };
 
-/// The most jobs, and the most keys, that are counted before a job: when many jobs are counted at
-/// once, each must be cheap.
+/// The most jobs, and the most keys, that are counted before a job. The positions of many jobs are
+/// asked for at once, so each must be cheap.
 pub(crate) const MOST_COUNTED: usize = 1_000;
 
-/// The requeued jobs first, oldest first; then one job of each key in turn, each key's in the order
-/// of acceptance. Jobs are found again by their position in that order (`seq`).
+/// The requeued jobs come first, the oldest of them before the others; then one job of each key in
+/// turn, those of one key in the order of acceptance. Jobs are found again by their position in
+/// that order (`seq`).
 ///
-/// Jobs are separated by the shapes that they can be served in, and by how far they may go
-/// from this server. So a provider that serves few shapes, or is far away, examines none of the jobs that it
-/// cannot serve, even if many are ahead of its own: finding its first job costs O(log n) for each
-/// kind of jobs in the line.
+/// Jobs are separated by the shapes that they can be served in, and by how far they may go from
+/// this server. So a provider that serves few shapes, or is far away, examines none of the jobs
+/// that it cannot serve, even if many are ahead of those that it can: finding its first job costs
+/// O(log n) for each kind of jobs in the line.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
     kinds: BTreeMap<Kind, WaitingJobs>,
@@ -112,7 +113,7 @@ impl Line {
     }
 
     /// The number of jobs that are served before this one, if nothing changes, up to
-    /// [`MOST_COUNTED`]. O(its kinds, and as many).
+    /// [`MOST_COUNTED`]. O(kinds + [`MOST_COUNTED`]).
     pub(crate) fn ahead(&self, seq: u64, spec: &JobSpec) -> usize {
         let before = |jobs: &BTreeMap<u64, JobId>| jobs.range(..seq).take(MOST_COUNTED).count();
         let waiting = || self.kinds.values();
@@ -153,7 +154,7 @@ impl Line {
         let kind = Kind::of(spec);
         let Some(waiting) = self.kinds.get_mut(&kind) else { return false };
         let in_lane = match self.turns.get_mut(&spec.key) {
-            // It has used the turn of its key before.
+            // A requeued job has used its key's turn before.
             _ if waiting.requeued.remove(&seq).is_some() => false,
             Some(turn) => waiting.take(turn, seq),
             None => false,
@@ -161,7 +162,7 @@ impl Line {
         if waiting.is_empty() {
             self.kinds.remove(&kind);
         }
-        // Else the turns of all keys that ever waited would be kept.
+        // Otherwise the turns of all keys that ever waited would be kept.
         if self.turns.get(&spec.key).is_some_and(|turn| turn.jobs == 0) {
             self.turns.remove(&spec.key);
         }

@@ -54,18 +54,18 @@ impl Queues {
             None if self.queues.len() >= config.max_queues => return false,
             None => (0, 0),
         };
-        // A key that floods is refused while others still find a place.
+        // A key that floods the queue is refused while others still find a place.
         room && len < config.max_queue_len && of_key < config.max_queue_len.div_ceil(2)
     }
 
-    /// Adds a job: behind its key's others, or in front if it is being requeued.
+    /// Adds a job: behind the other jobs of its key, or in front of all if it is being requeued.
     pub(crate) fn push(&mut self, job: &Job) {
         let (spec, seq) = (&job.spec, job.seq);
         self.change(spec, |queue| {
             queue.len += 1;
             *queue.by_key.entry(spec.key.clone()).or_default() += 1;
             let line = queue.lines.entry(spec.pinned).or_default();
-            // One that was at a provider has had its turn: it goes in front.
+            // A job that was at a provider has had its turn.
             match job.assigned {
                 0 => line.push(seq, spec),
                 _ => line.push_requeued(seq, spec),
@@ -238,7 +238,7 @@ impl Queue {
 
     fn uncount(&mut self, spec: &JobSpec) {
         self.len -= 1;
-        // Keys come and go: a counter at zero would be kept for ever.
+        // Keys come and go. Counters at zero would be kept for ever.
         if let Some(count) = self.by_key.get_mut(&spec.key) {
             *count -= 1;
             if *count == 0 {

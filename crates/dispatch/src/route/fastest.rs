@@ -25,8 +25,9 @@ pub(crate) struct Fastest {
 }
 
 impl Fastest {
-    /// Narrows the candidates for a job that is assigned to one of them at once. `try_every` is the
-    /// number of choices after which a left-out provider is retried; 0 for never. O(candidates).
+    /// Narrows the candidates for a job that is assigned to one of them at once. Each
+    /// `try_every`-th choice that leaves out a provider goes to one that was left out; 0 for never.
+    /// O(candidates).
     pub(crate) fn narrow(&mut self, candidates: &mut Vec<Candidate>, try_every: u32) {
         let farthest = candidates.iter().map(|candidate| candidate.distance).max();
         if candidates.len() < 2 || farthest == Some(Distance::Here) {
@@ -35,7 +36,7 @@ impl Fastest {
         if farthest == Some(Distance::Fellow) {
             return keep_nearest(candidates);
         }
-        // A provider that is never chosen is never measured.
+        // A provider that is never chosen is never measured, so new ones come first.
         if candidates.iter().any(is_unseen) {
             candidates.retain(is_unseen);
         } else {
@@ -83,7 +84,7 @@ fn is_unseen(candidate: &Candidate) -> bool {
 fn is_fast(candidate: &Candidate, fastest: Option<u64>) -> bool {
     match (pace(candidate), fastest) {
         (Some(pace), Some(fastest)) => pace * 10 >= fastest * AS_FAST,
-        // Its answers were too short to measure, which does not count against it.
+        // This provider's answers were too short to measure, which does not count against it.
         (None, Some(_)) => candidate.held == 0,
         (_, None) => true,
     }

@@ -5,18 +5,18 @@ use base::ProviderId;
 /// How many providers are listed.
 const MOST: usize = 8;
 
-/// Providers and the bytes of a prompt that each of them knows, as far as is remembered: those that know most first, and
-/// a bounded number of them.
+/// Providers, and how many bytes of a prompt each of them knows, as far as is remembered. The ones
+/// that know most come first. Their number is bounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Known {
     providers: [Option<(ProviderId, u32)>; MOST],
 }
 
 impl Known {
-    /// Notes that a provider knows this number of bytes. Called with the most bytes first: only the first time counts for each.
-    /// Returns whether there is room for more.
+    /// Notes that a provider knows this many bytes. The caller must begin with the most bytes: for
+    /// each provider only the first call counts. Returns whether there is room for more providers.
     pub fn note(&mut self, provider: ProviderId, bytes: u32) -> bool {
-        // The longest head came first: it is all that this provider knows.
+        // Its longest head came first, and includes the shorter ones.
         if self.of(provider) > 0 {
             return true;
         }
@@ -27,12 +27,12 @@ impl Known {
         free.next().is_some()
     }
 
-    /// How much this one knows, in bytes; 0 if nothing is remembered of it.
+    /// How much this provider knows, in bytes; 0 if nothing is remembered of it.
     pub fn of(&self, provider: ProviderId) -> u32 {
         self.iter().find(|(other, _)| *other == provider).map_or(0, |(_, bytes)| bytes)
     }
 
-    /// All of them.
+    /// All providers with what they know, those that know most first.
     pub fn iter(&self) -> impl Iterator<Item = (ProviderId, u32)> + use<> {
         self.providers.into_iter().flatten()
     }

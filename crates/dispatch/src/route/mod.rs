@@ -2,9 +2,10 @@
 //!
 //! - [`least_loaded`]: the provider with the smallest share of its capacity in use
 //! - [`prefix_affinity`]: the provider that has served the same beginning of a prompt
-//! - `fastest`: before either, narrows several peers down to those worth choosing among
+//! - `fastest`: before the policy, narrows several peers down to the fastest and nearest
 //! - `known`: which providers know how much of a prompt
-//! - `soonest`: of these, keeps those that have the model in memory, or load it soonest
+//! - `soonest`: of the remaining ones, keeps those that have the model in memory, or load it
+//!   soonest
 //!
 //! A policy only chooses among candidates. The dispatcher decides whether a provider is a candidate
 //! (scope, model, free slot, size, rest, drain, the job's route, and the provider that the consumer
@@ -59,8 +60,8 @@ pub trait Policy: Debug + Send {
     /// an index outside it stands for the first.
     fn choose(&mut self, job: &JobSpec, candidates: &[Candidate]) -> usize;
 
-    /// The providers that know a part of the job's prompt, and how much, if it asks for this model. A job may wait for a
-    /// provider that knows much more than the others.
+    /// The providers that know a part of the job's prompt if it asks for this model, and how much
+    /// of it they know. A job may wait for a provider that knows much more than the others.
     fn known(&self, job: &JobSpec, model: &ModelName) -> Known {
         let _ = (job, model);
         Known::default()

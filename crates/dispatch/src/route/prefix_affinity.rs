@@ -12,19 +12,21 @@ use crate::{
 /// How many providers are remembered for a head: those that served it last.
 const HOLDERS: usize = 4;
 
-/// How many bytes of a prompt a provider must know for each job that it has more than the least loaded one.
+/// How many more bytes of the prompt a provider must know for each job that it has more than the
+/// least loaded one.
 const BYTES_PER_JOB: u64 = 8 * 1024;
 
 /// Sends conversations to the provider whose cache is warm for them.
 ///
-/// It remembers which providers last served each head of a prompt ([`Affinity`](crate::Affinity)), for each model. Of
-/// the candidates that know a head of the job, it takes the one with the greatest gain: the bytes that it
-/// knows, less 8 KiB for each job that it has more than the least loaded one. Where there is nothing to
-/// gain, the least loaded one gets the job. A candidate whose load is above the least load by more than 2, or
-/// by a quarter of its capacity if that is more, gets it in no case.
+/// It remembers which providers last served each head of a prompt ([`Affinity`](crate::Affinity)),
+/// for each model. Of the candidates that know a head of the job, it takes the one with the
+/// greatest gain: the bytes that the candidate knows, less 8 KiB for each job that it has more than
+/// the least loaded one. If no candidate has a gain, the least loaded one gets the job. A candidate
+/// never gets the job if its load is above the least load by more than 2, or by a quarter of its
+/// capacity if that is more.
 ///
-/// The memory holds a fixed number of heads; those that were not used for long go first. A provider that left is not among the
-/// candidates, and a new one has no heads.
+/// The memory holds a fixed number of heads; the least recently used ones are forgotten first. A
+/// provider that left is not among the candidates, and a new one has no heads.
 #[derive(Debug)]
 pub struct PrefixAffinity {
     capacity: usize,
@@ -64,9 +66,10 @@ impl PrefixAffinity {
         let used = self.uses + 1;
         let new = Holders { providers: [None; HOLDERS], used };
         let holders = self.by_hash.entry(hash).or_insert(new);
-        // Also of a head that was used just now: its holders change with each job.
+        // Also for a head that was used just now: its holders change with each job.
         holders.served_by(provider);
-        // Fewer heads than half of the memory are newer: it is not forgotten soon.
+        // Fewer heads than half of the memory were used since, so this one is not forgotten soon,
+        // and `by_use` need not change.
         let is_recent = used - holders.used <= self.capacity as u64 / 2 && holders.used < used;
         if is_recent {
             return;
@@ -92,7 +95,7 @@ impl Default for PrefixAffinity {
 impl Policy for PrefixAffinity {
     /// O(heads × log + candidates).
     fn choose(&mut self, job: &JobSpec, candidates: &[Candidate]) -> usize {
-        // Looking up heads takes time, and there is nothing to choose.
+        // With one candidate there is nothing to choose, and looking up heads takes time.
         if candidates.len() < 2 {
             return 0;
         }
@@ -101,7 +104,8 @@ impl Policy for PrefixAffinity {
             let is_it = |candidate: &Candidate| candidate.provider == provider;
             let position = candidates.iter().position(is_it)?;
             let candidate = candidates.get(position)?;
-            // Among equal gains the one that has gone longest without a job, as without a memory.
+            // Among equal gains the candidate that has gone longest without a job, as
+            // [`LeastLoaded`] does.
             Some((gain(candidate, bytes, least)?, Reverse(candidate.last_given), position))
         });
         let best = warm.max().map(|(.., position)| position);
@@ -123,7 +127,7 @@ impl Policy for PrefixAffinity {
 
     fn placed(&mut self, job: &JobSpec, provider: ProviderId) {
         let seed = seed(&job.model);
-        // Only those that a longer prompt most likely has, too.
+        // Only the heads that a longer prompt most likely has, too.
         for head in job.affinity.round_heads() {
             self.remember(head.hash ^ seed, provider);
         }
@@ -131,7 +135,7 @@ impl Policy for PrefixAffinity {
 }
 
 impl Holders {
-    /// Puts a provider before the others; the last one of too many is forgotten.
+    /// Puts a provider before the others. The last of the others is forgotten if they are too many.
     fn served_by(&mut self, provider: ProviderId) {
         let was = self.providers.iter().position(|holder| *holder == Some(provider));
         let end = was.unwrap_or(HOLDERS - 1);

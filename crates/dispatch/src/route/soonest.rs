@@ -7,7 +7,7 @@ use crate::route::Candidate;
 /// How soon a provider could begin with a job's model. Sooner is less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Start {
-    /// It has the model in memory, or says nothing of that.
+    /// It has the model in memory, or does not say otherwise.
     AtOnce,
     /// It is loading the model, and needs about this much longer.
     Loading(Duration),

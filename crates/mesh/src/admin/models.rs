@@ -11,11 +11,12 @@ use scheduler::Distance;
 
 use crate::{Mesh, catalog, peer::PeerId, transfer::PeerOffer};
 
-/// The most names that peers are asked for one by one.
+/// The most model names about which peers are asked one by one.
 const MAX_ASKED: usize = 64;
 
 impl Mesh {
-    /// All models that are served or passed on, here or by a peer. Asking the peers takes 3 s at most.
+    /// All models that are served or passed on, here or by a peer. Asking the peers takes at most 3
+    /// s.
     pub async fn models(&self) -> MeshModels {
         let node = &self.0;
         let mut found = ModelsByName::default();

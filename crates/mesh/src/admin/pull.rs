@@ -11,7 +11,7 @@ use crate::{
 /// The most peers that an error names.
 const NAMED: usize = 8;
 
-/// Why a model is not searched for.
+/// Why the search for a model is not begun.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoPull {
     /// No model can have this name.
@@ -25,10 +25,10 @@ pub enum NoPull {
     Ambiguous {
         /// The text of the request.
         text: String,
-        /// Some of them.
+        /// The ids of some of them.
         ids: Vec<String>,
     },
-    /// Not now.
+    /// It cannot be fetched now; the text says why.
     #[error("{0}")]
     Busy(String),
 }
@@ -42,7 +42,7 @@ impl From<PullError> for NoPull {
     }
 }
 
-/// A model that is being fetched. Dropping it stops nothing.
+/// A model that is being fetched. Dropping this does not stop the transfer.
 #[derive(Debug)]
 pub struct ModelPull {
     pull: Pull,
@@ -57,7 +57,7 @@ enum LastReport {
 }
 
 impl ModelPull {
-    /// The state now, then each change; `None` after the end. Cancel safe.
+    /// Returns the present state first, then each change; `None` after the end. Cancel safe.
     pub async fn next(&mut self) -> Option<MeshTransfer> {
         let step = match self.last {
             LastReport::Nothing => self.pull.now(),
@@ -74,17 +74,17 @@ fn has_ended(step: &MeshTransfer) -> bool {
 }
 
 impl Mesh {
-    /// Begins to fetch a model, or joins a transfer that is running already.
+    /// Begins to fetch a model, or joins a transfer of it that is running.
     ///
     /// # Errors
-    /// [`NoPull`]. What goes wrong later is in the reports of the [`ModelPull`].
+    /// [`NoPull`]. Later failures are in the reports of the [`ModelPull`].
     pub fn pull(&self, request: &MeshPull) -> Result<ModelPull, NoPull> {
         let from = request.from.as_deref().map(|text| self.find_peer(text)).transpose()?;
         let pull = self.0.transfers.pull(request.model.trim(), from)?;
         Ok(ModelPull { pull, last: LastReport::Nothing })
     }
 
-    /// Stops the transfer of this id and returns its state; `None` when no such transfer runs.
+    /// Stops the transfer with this id and returns its state; `None` if no such transfer runs.
     pub fn cancel(&self, id: &str) -> Option<MeshTransfer> {
         if !self.0.transfers.cancel(id) {
             return None;
@@ -98,7 +98,7 @@ impl Mesh {
         Some(found.unwrap_or_else(gone))
     }
 
-    /// The peer of this id, of an id that begins with this text, or of this name.
+    /// The peer with this id, with an id that begins with this text, or with this name.
     fn find_peer(&self, text: &str) -> Result<PeerId, NoPull> {
         let peers = self.0.peers.all();
         let known = peers.iter().map(|peer| (peer.id.clone(), peer.facts().name));

@@ -4,8 +4,8 @@ use base::NodeId;
 use hardware::Machine;
 use protocol::mesh::{Hardware, WireId};
 
-/// The UUID by which stock peers know a node. It follows from the node's id, so that it is the same
-/// after each start: the first half of the public key, in the form of a random UUID.
+/// The UUID by which stock peers know a node. It is the first half of the node's public key in the
+/// form of a random UUID, so it is the same after each start.
 pub(crate) fn device_id(id: &NodeId) -> WireId {
     let mut half = [0; 16];
     half.copy_from_slice(&id.as_bytes()[..16]);

@@ -1,8 +1,8 @@
 //! The facts that this machine sends about itself, and the facts that peers send about themselves.
 //!
-//! - `machine`: what this machine is made of
+//! - `machine`: this machine's hardware
 //! - `served`: what this machine's own providers serve now
-//! - `of_peers`: what peers send, within bounds
+//! - `of_peers`: the facts that peers send, within bounds
 
 mod machine;
 mod of_peers;
@@ -52,7 +52,7 @@ pub(crate) struct Facts {
     psk: bool,
     share: Share,
     scheduler: Scheduler,
-    /// Requests of peers that are being answered here.
+    /// The number of peers' requests that are being answered here.
     lent: Arc<AtomicU32>,
     started: AppleTime,
     machine: OnceLock<MachineFacts>,
@@ -68,14 +68,14 @@ struct FactsState {
 }
 
 impl Facts {
-    /// `lent` counts the requests of peers that are being answered here.
+    /// `lent` is the number of peers' requests that are being answered here.
     pub(crate) fn new(
         settings: &Settings,
         id: NodeId,
         scheduler: Scheduler,
         lent: Arc<AtomicU32>,
     ) -> Self {
-        // Until the first reading: the condition of a machine without sensors.
+        // Until the first reading, the condition of a machine without sensors is assumed.
         let condition = Condition {
             thermal: Thermal::Nominal,
             on_ac_power: true,
@@ -101,7 +101,7 @@ impl Facts {
     pub(crate) async fn detect(&self) {
         let found = tokio::task::spawn_blocking(|| MachineFacts::of(&Machine::detect())).await;
         if let Ok(found) = found {
-            // A second call finds the same.
+            // A second call finds the same, so it does not matter which result is kept.
             let _ = self.machine.set(found);
         }
         self.read_condition().await;
@@ -114,7 +114,7 @@ impl Facts {
         }
     }
 
-    /// The LAN listener is bound here.
+    /// Sets the bound address of the LAN listener.
     pub(crate) fn listens(&self, bound: SocketAddr) {
         self.lock().listens = Some(bound);
     }
@@ -129,7 +129,8 @@ impl Facts {
         &self.device
     }
 
-    /// The hello for a link that is opened or answered. Sealed links carry more fields.
+    /// The hello for a link that this machine opens or answers. A sealed link's hello has more
+    /// fields.
     pub(crate) fn hello(&self, sealed: bool) -> Hello {
         let served = self.served();
         let addresses = if sealed { self.lock().addresses.clone() } else { Vec::new() };
@@ -153,7 +154,7 @@ impl Facts {
         }
     }
 
-    /// The heartbeat that is sent now.
+    /// The heartbeat to send now.
     pub(crate) fn heartbeat(&self) -> Heartbeat {
         let served = self.served();
         let level = self.lock().condition.thermal;
@@ -173,7 +174,7 @@ impl Facts {
         }
     }
 
-    /// The capabilities for relays.
+    /// The capabilities for mesh relays.
     pub(crate) fn capabilities(&self) -> Capabilities {
         let served = self.served();
         let available = self.share.with != Sharing::Off && self.throttle(&served) > 0;
@@ -195,7 +196,7 @@ impl Facts {
 
     /// The state of this machine, for the rules of sharing.
     pub(crate) fn load(&self) -> MachineLoad {
-        // Only one rule needs the load, and it takes the scheduler's lock.
+        // Only one rule needs the load, and finding it takes the scheduler's lock.
         let own_load = self.share.max_load.map_or(0.0, |_| self.own_load(&self.served()));
         MachineLoad { own_load, throttle: self.throttle_of_machine() }
     }
@@ -221,7 +222,7 @@ impl Facts {
         ServedModels::of(&self.scheduler.status(), &self.share)
     }
 
-    /// 0 when a rule lets nothing in now.
+    /// The throttle, or 0 while a sharing rule lets no requests in.
     fn throttle(&self, served: &ServedModels) -> u8 {
         let throttle = self.throttle_of_machine();
         let load = MachineLoad { own_load: self.own_load(served), throttle };
@@ -239,7 +240,7 @@ impl Facts {
     }
 
     async fn read_condition(&self) {
-        // It reads files or runs tools of the system: no async thread waits for that.
+        // Reading takes files or tools of the system, so it runs on a blocking thread.
         let reading = tokio::task::spawn_blocking(|| {
             (Condition::read(&Root::system()), hardware::addresses())
         });

@@ -1,4 +1,5 @@
-//! The facts that peers send about themselves. Peers may be strangers: here their fields are bounded and cleaned.
+//! The facts that peers send about themselves. Peers may be strangers, so the fields are bounded
+//! and cleaned here.
 
 use base::plain::stripped;
 use protocol::{
@@ -18,7 +19,7 @@ const MAX_MODELS: usize = 1_024;
 /// The longest name of a peer, a model or a chip, in bytes.
 const MAX_NAME: usize = 200;
 
-/// The most requests at one peer at once.
+/// The most requests that a peer counts as taking at once.
 const MAX_CAPACITY: u32 = 1_024;
 
 /// The highest speed that is believed, in tokens a second.
@@ -59,7 +60,7 @@ impl PeerFacts {
         self.takes(heartbeat.max_concurrent_requests);
     }
 
-    /// Takes in what a relay lists. While the peer itself sends heartbeats, those are newer.
+    /// Takes in what a mesh relay lists. While the peer itself sends heartbeats, those are newer.
     pub(crate) fn listed(&mut self, listed_name: &str, capabilities: &Capabilities) {
         self.name = name(listed_name);
         self.hardware = hardware(&capabilities.hardware);
@@ -74,7 +75,7 @@ impl PeerFacts {
         self.at_full_speed();
     }
 
-    /// Its last link has ended: from now on a relay's list is newer than its own heartbeats.
+    /// Its last link has ended. From now on a mesh relay's list is newer than its own heartbeats.
     pub(crate) fn unlinked(&mut self) {
         self.beats = false;
     }
@@ -83,7 +84,7 @@ impl PeerFacts {
         self.capacity = requests.unwrap_or(self.capacity).clamp(1, MAX_CAPACITY);
     }
 
-    /// A peer that has sent no heartbeat yet is not paused.
+    /// A peer counts as not paused until its first heartbeat.
     fn at_full_speed(&mut self) {
         if !self.beats {
             self.throttle = 100;
@@ -91,12 +92,13 @@ impl PeerFacts {
     }
 }
 
-/// A text of a bounded length, without anything that would confuse a terminal.
+/// A text of a bounded length, without characters that would confuse a terminal.
 fn name(text: &str) -> String {
     stripped(clip(text.trim(), MAX_NAME))
 }
 
-/// The models that can be asked for. `*` is left out: by it a provider offers every model.
+/// The models that can be asked for. `*` is left out, since a provider with it would offer every
+/// model.
 fn models(names: &[String]) -> Vec<String> {
     let fits = |model: &&String| {
         let plain = !model.chars().any(char::is_control) && !model.trim().is_empty();

@@ -15,9 +15,9 @@ pub(crate) struct ServedModels {
     pub(crate) models: Vec<String>,
     /// How many requests of a peer are answered at once; at least 1.
     pub(crate) capacity: u32,
-    /// How many requests are answered at once, those of this machine included.
+    /// How many requests are answered at once, including those of this machine.
     pub(crate) of_all: u32,
-    /// Requests that are being answered, those of this machine included.
+    /// Requests that are being answered, including those of this machine.
     pub(crate) in_flight: u32,
     /// Requests that wait.
     pub(crate) queue_depth: u32,
@@ -26,7 +26,8 @@ pub(crate) struct ServedModels {
 }
 
 impl ServedModels {
-    /// Without the peers that are providers here: they announce their models themselves.
+    /// What this machine's own providers serve. Peers that are providers here are left out, since
+    /// they announce their models themselves.
     pub(crate) fn of(status: &Status, share: &Share) -> Self {
         let own: Vec<_> = status.workers.iter().filter(|worker| is_own(worker)).collect();
         let sum = |of: fn(&WorkerStatus) -> u32| {
@@ -47,8 +48,8 @@ impl ServedModels {
         }
     }
 
-    /// The share of the capacity that this machine's own requests use, from 0 to 1. `lent` of the running requests are
-    /// those of peers.
+    /// The part of the capacity that this machine's own requests use, from 0 to 1. `lent` of the
+    /// running requests are requests of peers.
     pub(crate) fn own_load(&self, lent: u32) -> f64 {
         let own = self.in_flight.saturating_sub(lent);
         f64::from(own) / f64::from(self.of_all.max(1))

@@ -1,4 +1,4 @@
-//! From the exchange to the link.
+//! Passes a job's answer from the exchange to the link.
 
 use std::sync::Arc;
 
@@ -26,17 +26,19 @@ use crate::{
 /// The most that is read of a backend's error, in bytes.
 const MAX_ERROR: usize = 64 * 1024;
 
-/// Gets a request answered, and sends the answer to the peer. If this is dropped, the backend's job is cancelled.
+/// Gets a request answered, and sends the answer to the peer. Dropping the future cancels the job.
 ///
 /// # Errors
-/// Why there is no answer, or no more of it. The caller sends it to the peer, after the parts of the answer.
+/// Why there is no answer, or no more of it. The caller must send this to the peer, after the parts
+/// of the answer.
 pub(super) async fn answer(
     shared: &Arc<Shared>,
     link: &Arc<Link>,
     request: InferenceRequest,
     pass: &Pass,
 ) -> Result<(), Refusal> {
-    // Held until the answer has ended: the job keeps the request, in case another provider gets it.
+    // Held until the answer has ended, since the job keeps the request in case another provider
+    // gets it.
     let _held = shared.hold(request.request.get().len())?;
     let id = request.request_id.clone();
     let prepared = prepare(shared, request).await?;
@@ -59,7 +61,7 @@ pub(super) async fn answer(
         tokens_in: count(usage.prompt_tokens),
         tokens_out: count(usage.completion_tokens),
     };
-    // The peer may be gone.
+    // The peer may be gone; its link reports that.
     let _ = link.say(&ClusterMessage::InferenceComplete(complete)).await;
     Ok(())
 }
@@ -76,7 +78,7 @@ async fn prepare(shared: &Arc<Shared>, request: InferenceRequest) -> Result<Loca
     })
 }
 
-/// Passes the chunks on until the answer is complete.
+/// Sends the chunks to the peer until the answer is complete.
 async fn pass_on(
     link: &Link,
     id: &WireId,
@@ -96,7 +98,7 @@ async fn pass_on(
                 .await
                 .map_err(|LinkClosed| Refusal::new(ErrorCode::Cancelled, "the link was closed"))?;
         }
-        // The chunks before a failure are part of the answer, too.
+        // The chunks before a failure are part of the answer, so they are sent first.
         result?;
         if over {
             return Ok(());
@@ -114,7 +116,7 @@ async fn backend_error(status: StatusCode, answer: &mut Answer) -> Refusal {
     while let Event::Chunk(bytes) = answer.next().await {
         let room = MAX_ERROR - body.len();
         body.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        // The rest is not read: the job is cancelled when the answer is dropped.
+        // The rest is not read. The job is cancelled when the answer is dropped.
         if body.len() == MAX_ERROR {
             break;
         }

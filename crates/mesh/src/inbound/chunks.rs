@@ -10,14 +10,15 @@ use serde_json::value::RawValue;
 
 use crate::share::Refusal;
 
-/// The longest chunk that is sent, in bytes: in base64 it still fits a frame of a stock relay.
+/// The longest chunk that is sent, in bytes. In base64 it still fits into a frame of a stock mesh
+/// relay.
 const MAX_CHUNK: usize = 10 * 1024 * 1024;
 
 /// Makes chunks of the bytes of an answer.
 pub(super) struct Chunks {
     /// The model's name in the request, in JSON.
     requested_model: String,
-    /// Whether a chunk with nothing but usage is wanted.
+    /// Whether the peer wants a chunk that has only the usage.
     asked_usage: bool,
     kind: Kind,
     /// Whether there was a chunk with choices.
@@ -27,10 +28,10 @@ pub(super) struct Chunks {
 }
 
 enum Kind {
-    /// Not known yet: a read may bring a single byte.
+    /// Not known yet, since a read may bring a single byte.
     Unknown(Vec<u8>),
     Events(EventReader),
-    /// One JSON value, as far as it has come: the backend does not stream.
+    /// One JSON value, as far as it has come, because the backend does not stream.
     Whole(Vec<u8>),
 }
 
@@ -43,7 +44,7 @@ impl Chunks {
     /// Takes the next bytes, and adds the chunks that they complete to `out`.
     ///
     /// # Errors
-    /// Why the answer failed. The chunks before are in `out`.
+    /// Why the answer failed. The chunks before the failure are in `out`.
     pub(super) fn feed(
         &mut self,
         bytes: &[u8],
@@ -60,7 +61,7 @@ impl Chunks {
         }
     }
 
-    /// Finds out the kind of the answer, if the bytes show it by now.
+    /// Finds out the kind of the answer, if the bytes so far show it.
     fn begin(&mut self, begun: Vec<u8>, out: &mut Vec<Box<RawValue>>) -> Result<(), Refusal> {
         match begins_like_sse(&begun) {
             None => self.kind = Kind::Unknown(begun),
@@ -73,10 +74,10 @@ impl Chunks {
         Ok(())
     }
 
-    /// The answer has ended. Adds the rest of the chunks to `out`.
+    /// Ends the answer. Adds the remaining chunks to `out`.
     ///
     /// # Errors
-    /// As [`Chunks::feed`]; and when the answer was cut off or empty.
+    /// As [`Chunks::feed`]; also when the answer was cut off or empty.
     pub(super) fn end(&mut self, out: &mut Vec<Box<RawValue>>) -> Result<(), Refusal> {
         match &mut self.kind {
             Kind::Unknown(buffer) if buffer.trim_ascii().is_empty() => {}
@@ -93,7 +94,8 @@ impl Chunks {
         }
     }
 
-    /// Reads events, whose chunks go to `out`. Meanwhile the reader is outside of `self`, which each event changes.
+    /// Reads events, and adds their chunks to `out`. The reader is taken out of `self` meanwhile,
+    /// since each event changes `self`.
     fn events(
         &mut self,
         read: impl FnOnce(
@@ -138,7 +140,8 @@ impl Chunks {
         if !look.has_choices && look.tells_usage && !self.asked_usage {
             return Ok(());
         }
-        // The backend's name of its model may be a path on this machine.
+        // The backend's name for its model may be a path on this machine, so the requested name
+        // replaces it.
         let named = look.model_span.filter(|span| text[span.clone()] != self.requested_model);
         let text = match named {
             Some(span) => [&text[..span.start], &self.requested_model, &text[span.end..]].concat(),

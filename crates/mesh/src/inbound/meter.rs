@@ -17,12 +17,13 @@ impl Cost {
         Box::new(self.clone())
     }
 
-    /// The reported usage. What was not reported is estimated.
+    /// The reported usage. Missing counts are estimated.
     pub(super) fn usage(&self) -> Usage {
         Meter::usage(self).or(self.estimate())
     }
 
-    /// Tokens read and written, for a peer's daily limit. A request without an answer costs nothing.
+    /// The tokens read and written, for a peer's daily limit. A request without an answer costs
+    /// nothing.
     pub(super) fn tokens(&self) -> u64 {
         let reported = Meter::usage(self);
         let written = reported.completion_tokens.or(self.estimate().completion_tokens).unwrap_or(0);

@@ -1,11 +1,11 @@
-//! Requests of peers that we answer.
+//! Requests of peers that this machine answers.
 //!
-//! Each becomes a job that counts for the peer, and that no second peer may get. A task for each reads the answer and
-//! sends it to the peer, as fast as the peer reads.
+//! Each becomes a job that counts towards the peer's limits, and that no second peer may get. A
+//! task for each reads the answer and sends it to the peer as fast as the peer reads.
 //!
 //! - `request`: a message as a job for one of the models here
 //! - `meter`: the usage of an answer, shared with the scheduler
-//! - `answer`: from the exchange to the link
+//! - `answer`: passes a job's answer from the exchange to the link
 //! - `chunks`: a backend's answer as chunks of the mesh protocol
 //! - `refusal`: errors for a peer whose request gets no answer
 
@@ -63,7 +63,8 @@ struct Shared {
     share: Share,
     usage: Arc<dyn UsageStore>,
     gate: Mutex<Gate>,
-    /// The number of requests that the gate has admitted, for readers that must not wait for its lock.
+    /// The number of requests that the gate has admitted. It is separate, for readers that must not
+    /// wait for the gate's lock.
     lent: Arc<AtomicU32>,
     /// Bytes of requests that are held.
     held: AtomicUsize,
@@ -92,13 +93,13 @@ impl Inbound {
         Self { shared: Arc::new(shared), running: Arc::default() }
     }
 
-    /// The number of requests of peers that are being answered, always up to date.
+    /// The number of peers' requests that are being answered. The counter stays up to date.
     pub(crate) fn lent(&self) -> Arc<AtomicU32> {
         Arc::clone(&self.shared.lent)
     }
 
-    /// Handles a request: a task of its own answers it, or it is refused at once. `greeted`: whether its peer has
-    /// sent a hello.
+    /// Handles a request: a task of its own answers it, or it is refused at once. `greeted` says
+    /// whether its peer has sent a hello.
     pub(crate) fn request(
         &self,
         machine: &Arc<ThisMachine>,
@@ -106,7 +107,8 @@ impl Inbound {
         greeted: bool,
         request: InferenceRequest,
     ) {
-        // Through a relay anybody can send a request in clear text: a hello is the least.
+        // Through a mesh relay anyone can send a request in clear text, so at least a hello is
+        // required.
         let proved = link.proved && (link.sealed || is_lan(link) || greeted);
         let own = Arc::clone(machine);
         self.take(&machine.tasks, link, proved, request, move || own.facts.load());
@@ -145,7 +147,7 @@ impl Inbound {
         tasks.spawn(answer.instrument(span));
     }
 
-    /// Stops a request whose answer the peer does not want any more.
+    /// Stops a request whose answer the peer no longer wants.
     pub(crate) fn cancel(&self, link: &Arc<Link>, request: &WireId) {
         let running = self.running.lock();
         if let Some(stop) = running.get(&link.number).and_then(|of_link| of_link.get(request)) {
@@ -155,7 +157,7 @@ impl Inbound {
 
     /// Stops the requests of a link that has ended.
     pub(crate) fn link_closed(&self, link: &Arc<Link>) {
-        // The whole entry goes: a request that ends a moment later finds nothing to remove.
+        // The whole entry is removed. A request that ends a moment later finds nothing to remove.
         let of_link = self.running.lock().remove(&link.number);
         for (_, stop) in of_link.into_iter().flatten() {
             stop.cancel();
@@ -170,7 +172,7 @@ impl Inbound {
     /// Enters a request into the list of running ones, unless it is refused.
     fn begin(&self, link: &Link, request: &InferenceRequest) -> Result<CancellationToken, Refusal> {
         let refuse = |code, words: &str| Err(Refusal::new(code, words));
-        // No request goes over two links: so none can go round in a circle of peers.
+        // A request goes over one link only, so no request can go round in a circle of peers.
         if request.hops.is_some_and(|hops| hops > 1) {
             return refuse(
                 ErrorCode::Unavailable,
@@ -209,7 +211,7 @@ impl Drop for RunningRequest {
         let mut running = self.running.lock();
         if let Some(of_link) = running.get_mut(&self.link) {
             of_link.remove(&self.id);
-            // An entry for each link that ever was would never go.
+            // Otherwise an entry would stay for each link that ever was.
             if of_link.is_empty() {
                 running.remove(&self.link);
             }
@@ -243,7 +245,7 @@ impl Shared {
         load: impl FnOnce() -> MachineLoad,
     ) -> Result<Pass, Refusal> {
         let asker = Asker { peer, proved, sealed };
-        // First: for strangers the ledger is not read.
+        // Checked first, so that the ledger is not read for strangers.
         self.share.lets_in(asker)?;
         if self.gate().wants_used(peer) {
             self.read_usage(peer).await;
@@ -255,7 +257,8 @@ impl Shared {
         Ok(Pass { shared: Arc::clone(self), peer: peer.clone(), cost: meter::Cost::default() })
     }
 
-    /// Asks the ledger what the peer has used today. If it cannot be read, nobody is stopped.
+    /// Asks the ledger what the peer has used today. If it cannot be read, nothing is assumed, and
+    /// no peer is stopped by its daily limit.
     async fn read_usage(&self, peer: &PeerId) {
         let now = Moment::now();
         let (usage, key) = (Arc::clone(&self.usage), Some(request::key(peer)));
@@ -275,9 +278,9 @@ impl Shared {
         self.gate().used(now, peer, used);
     }
 
-    /// Reserves `bytes` bytes for a request, while there is room.
+    /// Reserves `bytes` bytes for a request, if there is room.
     fn hold(self: &Arc<Self>, bytes: usize) -> Result<HeldBytes, Refusal> {
-        // Made first, so that the bytes are given back if there is no room.
+        // Made before the check, so that dropping it gives the bytes back if there is no room.
         let held = HeldBytes { shared: Arc::clone(self), bytes };
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) > MAX_HELD {

@@ -31,7 +31,7 @@ impl Refusal {
         Self { code: ErrorCode::InternalError, words: looped.to_string(), backend_answer }
     }
 
-    /// The backend answered with an error, in stock peers' words.
+    /// The backend answered with an error. The words are those of stock peers.
     pub(super) fn by_backend(status: http::StatusCode, body: String) -> Self {
         let words = format!("backend returned {status}: {}", clip(&body, MAX_WORDS));
         let code = match status.as_u16() {
@@ -43,12 +43,12 @@ impl Refusal {
         Self { code, words, backend_answer: Some((status.as_u16(), body)) }
     }
 
-    /// This server got no answer for it.
+    /// The job got no answer in this server.
     pub(super) fn by_server(failure: &Failure, model: &str) -> Self {
         let detail = || failure.detail.as_deref().unwrap_or("it gave no reason").to_owned();
         let (code, words) = match &failure.ending {
             Ending::QueueFull { .. } => (ErrorCode::QueueFull, "the queue is full".to_owned()),
-            // No other job than a fellow's ends as not lent.
+            // Only a fellow's job ends as not lent.
             Ending::NoProvider | Ending::NotServed | Ending::NotLent => {
                 let words = format!("model '{}' not loaded on this node", clip(model, 256));
                 (ErrorCode::ModelNotLoaded, words)
@@ -81,13 +81,13 @@ impl Refusal {
         Self::new(code, words)
     }
 
-    /// Sends it to a peer that has got no part of an answer.
+    /// Sends the refusal to a peer that has got no part of an answer yet.
     pub(super) fn tell(self, link: &Link, request_id: WireId) {
-        // If the link is closed, the peer knows already.
+        // If the link is closed, there is no peer to tell.
         let _ = link.tell(&self.message(link, request_id));
     }
 
-    /// Sends it after the parts of the answer: in their lane, so that it overtakes none.
+    /// Sends the refusal in the lane of answers, so that it does not overtake parts of the answer.
     pub(super) async fn say(self, link: &Link, request_id: WireId) {
         let _ = link.say(&self.message(link, request_id)).await;
     }

@@ -1,4 +1,4 @@
-//! A message as a job for one of the models here.
+//! Makes a job for one of the models here from a message.
 
 use base::{Endpoint, JobId, KeyId, ModelName, Scope};
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use crate::{
     share::{Refusal, Share},
 };
 
-/// Tells a backend that is a Warren itself to send the request no further.
+/// The header that tells a backend which is a Warren itself not to send the request on.
 const ROUTE: HeaderName = HeaderName::from_static("x-warren-route");
 
 /// The endpoint that peers ask for.
@@ -28,7 +28,7 @@ const CHAT: Endpoint = Endpoint::ChatCompletions;
 
 /// A request that can be served here.
 pub(super) struct LocalRequest {
-    /// The model's name in the request, in JSON. The chunks of the answer have it, too.
+    /// The model's name in the request, as JSON. The chunks of the answer have the same name.
     pub(super) requested_model: String,
     /// Whether the peer wants a chunk with the usage.
     pub(super) asked_usage: bool,
@@ -45,11 +45,11 @@ pub(super) fn key(peer: &PeerId) -> String {
     format!("peer:{peer}")
 }
 
-/// Reads a request. Takes long if it is large.
+/// Reads a request. This takes long for a large one.
 ///
 /// # Errors
-/// When it is not a valid request, when its model is not available here, or when it has been here
-/// before.
+/// When it is not a valid request, when its model is not available here, or when it has passed this
+/// server before.
 pub(super) fn prepare(
     request: &InferenceRequest,
     scheduler: &Scheduler,
@@ -102,7 +102,7 @@ fn headers(via: &str) -> HeaderMap {
         (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (ROUTE, HeaderValue::from_static(Route::LocalOnly.as_str())),
     ]);
-    // Marks are digits and commas.
+    // Marks have only digits and commas, so this never fails.
     if let Ok(via) = HeaderValue::from_str(via) {
         headers.insert(VIA, via);
     }
@@ -122,11 +122,11 @@ fn find(requested: &str, scheduler: &Scheduler, share: &Share) -> Result<ModelNa
         .ok_or_else(|| not_loaded(requested, &models))
 }
 
-/// The model that a name stands for: the one of this name, or else the first whose name differs only in case, or else
-/// the first whose last part is the same.
+/// The model that a name stands for: the one with this name; or else the first whose name differs
+/// only in case; or else the first whose last part is the same.
 ///
-/// Names in the mesh are often those of files or of repositories: `org/Qwen3-8B` and `qwen3-8b` are the same model to
-/// those who ask.
+/// Names in the mesh are often those of files or repositories. For the peer that asks,
+/// `org/Qwen3-8B` and `qwen3-8b` are the same model.
 fn best_match<'a>(requested: &str, models: &'a [String]) -> Option<&'a str> {
     let by =
         |same: &dyn Fn(&str) -> bool| models.iter().map(String::as_str).find(|model| same(model));

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::peer::PeerId;
 
-/// How long one round of browsing takes. Then everybody is asked again.
+/// How long one round of browsing takes. Then a new round asks all machines again.
 const ROUND: Duration = Duration::from_secs(60);
 
 /// How long until mDNS is tried again after it could not be started.
@@ -28,13 +28,14 @@ const MAX_TEXT: usize = 100;
 /// The longest name of a service, in bytes (RFC 6763 section 4.1.1).
 const MAX_NAME: usize = 63;
 
-/// Announces the listener, which is bound at `bound`. `None` if that fails: the machine takes part all the same.
+/// Announces the listener, which is bound at `bound`. `None` if that fails; the machine still takes
+/// part in the mesh.
 pub(super) fn announce(lan: &Lan, bound: SocketAddr) -> Option<Advertiser> {
     let started = Advertiser::start(&advertisements(lan, bound));
     started.inspect_err(|error| tracing::warn!(%error, "no peer finds this node by mDNS")).ok()
 }
 
-/// The text by which this process knows its own announcement.
+/// The text by which this process recognises its own announcement.
 fn instance(lan: &Lan) -> String {
     format!("{:016x}", lan.instance)
 }
@@ -97,7 +98,7 @@ fn clip(text: &str, max: usize) -> String {
     protocol::json::clip(text, max).to_owned()
 }
 
-/// Looks for peers and keeps a link to each that is found, for ever.
+/// Looks for peers and keeps a link to each that is found; never ends.
 pub(super) async fn look(lan: Arc<Lan>) {
     let mut finder = Finder {
         sightings: Sightings::new(lan.machine.id(), instance(&lan)),
@@ -108,7 +109,8 @@ pub(super) async fn look(lan: Arc<Lan>) {
     loop {
         let over = Instant::now() + AGAIN;
         finder.round().await;
-        // Not at once: mDNS may have failed or ended early, and would again.
+        // The next round is not begun at once: mDNS may have failed or ended early, and would do so
+        // again.
         sleep_until(over).await;
     }
 }
@@ -117,11 +119,11 @@ struct Finder {
     lan: Arc<Lan>,
     sightings: Sightings,
     targets: HashMap<Key, FoundPeer>,
-    /// Their tasks, which end when this is dropped.
+    /// The tasks of the targets. They end when this is dropped.
     tasks: JoinSet<()>,
 }
 
-/// A peer that a task keeps a link to.
+/// A peer to which a task keeps a link.
 struct FoundPeer {
     addresses: watch::Sender<Vec<SocketAddr>>,
     task: tokio::task::AbortHandle,

@@ -1,4 +1,4 @@
-//! Frames over a connection, and the last one, which says why it is closed.
+//! Frames over a connection, including the last one, which says why the connection is closed.
 
 use std::{io, time::Duration};
 
@@ -17,7 +17,7 @@ const LEAST_READ: usize = 16 * 1024;
 /// The size of a read from a fast connection, in bytes.
 const MOST_READ: usize = 1024 * 1024;
 
-/// How long the other end may take to read why the connection is closed.
+/// How long to wait for the other end to read why the connection is closed.
 const DRAINED: Duration = Duration::from_secs(1);
 
 /// The most of a reason that is kept, in bytes.
@@ -29,7 +29,7 @@ pub(super) enum Broken {
     /// The other end closed the connection.
     #[error("it closed the connection")]
     Closed,
-    /// The same, in the middle of a frame.
+    /// As `Closed`, but in the middle of a frame.
     #[error("it closed the connection within a frame")]
     Truncated,
     /// A frame that is longer than allowed.
@@ -71,7 +71,8 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
     /// Reads once. Cancel safe.
     pub(super) async fn fill(&mut self) -> Result<(), Broken> {
         if self.buffer.is_empty() && self.buffer.capacity() > 4 * self.step {
-            // It has grown for one large frame. Otherwise each idle link would keep megabytes.
+            // The buffer has grown for one large frame. Otherwise each idle link would keep
+            // megabytes.
             self.buffer = BytesMut::new();
         }
         self.buffer.reserve(self.step);
@@ -85,8 +86,9 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         }
     }
 
-    /// Reads and drops what still comes, until the other end closes, for a second at most. A connection that is
-    /// closed with something unread is reset, and the other end loses what was last sent to it.
+    /// Reads and drops what still arrives, for at most a second, until the other end closes. If a
+    /// connection is closed with unread bytes, the system resets it, and the other end loses what
+    /// was sent to it last.
     pub(super) async fn drain(&mut self) {
         self.buffer.clear();
         let drained = async {
@@ -100,7 +102,8 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         let _ = timeout(DRAINED, drained).await;
     }
 
-    /// Large reads are for models. The buffer of an idle link should be small.
+    /// Adapts the size of reads. Large reads are for models; an idle link should have a small
+    /// buffer.
     fn adapt(&mut self, read: usize) {
         if read >= self.step {
             self.step = (self.step * 4).min(MOST_READ);
@@ -127,22 +130,23 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Frames<R, W> {
         self.write(&out).await
     }
 
-    /// Sends bytes that are frames already.
+    /// Sends bytes that already are frames.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
         self.writer.write_all(bytes).await?;
         Ok(self.writer.flush().await?)
     }
 }
 
-/// The frame that says that a link is closed, and why: `{"linkClosed":{"reason":…}}`. Warrens send it last, in clear
-/// text before the link is sealed, sealed afterwards; stock peers ignore it.
+/// The frame that says that a link is closed, and why: `{"linkClosed":{"reason":…}}`. A Warren
+/// sends it last: in clear text before the link is sealed, and sealed afterwards. Stock peers
+/// ignore it.
 pub(super) fn farewell(reason: &str) -> Vec<u8> {
-    // Text alone: it serialises.
+    // It has only text, so it always serialises.
     let reason = reason.to_owned();
     serde_json::to_vec(&Farewell { link_closed: Reason { reason } }).unwrap_or_default()
 }
 
-/// The reason, if a payload is a farewell.
+/// The reason, if the payload is a farewell.
 pub(super) fn farewell_reason(payload: &[u8]) -> Option<String> {
     if !payload.starts_with(BEGINNING) {
         return None;

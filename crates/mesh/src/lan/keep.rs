@@ -1,4 +1,4 @@
-//! Keeps a link to one peer, for as long as it is wanted.
+//! Keeps a link to one peer for as long as it is wanted.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ const RESOLVED: Duration = Duration::from_secs(5);
 /// The most addresses of one peer that are tried.
 const MAX_ADDRESSES: usize = 8;
 
-/// How often it is checked whether a peer still has its link, in case no notice comes.
+/// How often to check whether a peer still has its link, in case no notice comes.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The addresses of a peer.
@@ -34,14 +34,14 @@ const LOOK: Duration = Duration::from_secs(5);
 pub(super) enum PeerAddress {
     /// HOST:PORT, resolved again at each try.
     Named(String),
-    /// As mDNS has it, which may change.
+    /// As found by mDNS; they may change.
     Found(watch::Receiver<Vec<SocketAddr>>),
 }
 
 /// A peer to link to.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
-    /// For people.
+    /// The name for people.
     pub(super) name: String,
     pub(super) address: PeerAddress,
     /// A Warren that is expected there.
@@ -52,7 +52,7 @@ pub(super) struct Target {
     pub(super) wait: Duration,
 }
 
-/// Keeps a link to a peer, for ever, unless the address leads to this very process.
+/// Keeps a link to a peer; ends only if the address leads to this process.
 pub(super) async fn keep(lan: Arc<Lan>, mut target: Target) {
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
     let mut reported = String::new();
@@ -72,7 +72,7 @@ pub(super) async fn keep(lan: Arc<Lan>, mut target: Target) {
             Err(failure) => {
                 let words = failure.to_string();
                 lan.unlinked.failed(&target.name, &words);
-                // Once, and not at each try.
+                // Reported once, and not at each try.
                 if words != reported {
                     let named = matches!(target.address, PeerAddress::Named(_));
                     report(&lan, &target.name, named, &failure);
@@ -90,13 +90,15 @@ async fn unlinked(lan: &Lan, peer: Option<&PeerId>) {
     while let Some(peer) = lan.peers.get(id)
         && peer.link_of(true).is_some_and(|link| !link.is_closed())
     {
-        // A peer that is forgotten and met again is another object, whose notices do not come here.
+        // A peer that was forgotten and met again is another object, and its notices do not come
+        // here.
         let _ = timeout(LOOK, peer.changed.notified()).await;
     }
 }
 
 impl Target {
-    /// Links to it, and waits until the link has ended. Returns who it was, and how long the link lasted.
+    /// Links to the peer, and waits until the link has ended. Returns the peer, and how long the
+    /// link lasted.
     async fn link(&self, lan: &Arc<Lan>) -> Result<(PeerId, Duration), Failure> {
         let mut failure = Failure::NoAnswer;
         for address in self.addresses().await? {

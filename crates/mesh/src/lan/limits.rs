@@ -1,7 +1,8 @@
-//! How many connections and links there may be.
+//! Bounds on connections and links.
 //!
-//! A connection that has not been greeted yet costs memory and a task, and anybody can open one. Strangers may have
-//! half of them at most, the local network three quarters. The rest is for addresses that had a link before.
+//! A connection that has not been greeted yet costs memory and a task, and anyone can open one.
+//! Strangers may have half of these connections at most, addresses of the local network three
+//! quarters. The rest is for addresses that had a link before.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,28 +13,29 @@ use std::{
 use base::ClientAddress;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Links at once.
+/// The most links at a time.
 pub(super) const MAX_LINKS: usize = 256;
 
-/// Connections at once that have not been greeted yet.
+/// The most connections at a time that have not been greeted yet.
 const MAX_HANDSHAKES: usize = 64;
 
-/// Those of them that addresses without an earlier link may have.
+/// The most of these connections from addresses of the local network without an earlier link.
 const MAX_OF_LAN: usize = 48;
 
-/// Those of them that strangers may have.
+/// The most of these connections from strangers.
 const MAX_OF_STRANGERS: usize = 32;
 
-/// Those of them that one address may have. A whole /64 of IPv6 counts as one address.
+/// The most of these connections from one address. A whole /64 of IPv6 counts as one address.
 const MAX_OF_ADDRESS: usize = 8;
 
-/// Those of them that strangers with neighbouring addresses may have: a /24 of IPv4, a /48 of IPv6.
+/// The most of these connections from strangers with neighbouring addresses: a /24 of IPv4, a /48
+/// of IPv6.
 const MAX_OF_NEIGHBOURS: usize = 8;
 
-/// The most addresses that are known to have had a link.
+/// The most addresses that are remembered because they had a link. The first ones stay.
 const MAX_KNOWN: usize = 1_024;
 
-/// The connections and links that there are.
+/// The present connections and links.
 #[derive(Debug)]
 pub(super) struct Limits {
     links: Arc<Semaphore>,
@@ -46,7 +48,7 @@ struct State {
     known: HashSet<IpAddr>,
 }
 
-/// The distance of an address's owner. Nearer ones may have more connections.
+/// How near the owner of an address is. Nearer owners may have more connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Nearness {
     Stranger,
@@ -54,21 +56,21 @@ enum Nearness {
     Known,
 }
 
-/// Why a connection is not answered.
+/// Why a connection is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Full {
-    /// There are as many links as there may be.
+    /// There is no room for another link.
     #[error("this node has {MAX_LINKS} links, and takes no more")]
     Links,
-    /// Too many connect at once.
+    /// Too many connections have not been greeted yet.
     #[error("too many connections have not said hello yet: no more are taken for the moment")]
     Handshakes,
-    /// Too many connect at once from one address.
+    /// Too many of them are from one address.
     #[error(
         "{MAX_OF_ADDRESS} connections of this address have not said hello yet: no more are taken"
     )]
     Address,
-    /// Too many connect at once from neighbouring addresses.
+    /// Too many of them are from neighbouring addresses.
     #[error(
         "{MAX_OF_NEIGHBOURS} connections of addresses like this have not said hello yet: no more are \
          taken"
@@ -76,7 +78,7 @@ pub(super) enum Full {
     Neighbours,
 }
 
-/// An address as it is counted.
+/// The address by which a connection is counted.
 fn party(address: IpAddr) -> IpAddr {
     ClientAddress::new(address).party().ip()
 }
@@ -106,7 +108,7 @@ impl Limits {
         Arc::clone(&self.links).try_acquire_owned().map_err(|_| Full::Links)
     }
 
-    /// An address has a link.
+    /// Remembers that an address has a link.
     pub(super) fn know(&self, address: IpAddr) {
         let mut state = self.lock();
         if state.known.len() < MAX_KNOWN {
@@ -133,7 +135,8 @@ impl State {
             Nearness::Lan => MAX_OF_LAN,
             Nearness::Known => MAX_HANDSHAKES,
         };
-        // Nearer ones do not count here, or they would fill the share of the others.
+        // Connections of nearer owners do not count here. Otherwise they would use up the share of
+        // the others.
         if self.count(|other| self.nearness(other) <= nearness) >= most
             || self.count(|_| true) >= MAX_HANDSHAKES
         {
@@ -151,7 +154,8 @@ impl State {
         }
     }
 
-    /// The connections from such addresses: at most [`MAX_HANDSHAKES`] are counted.
+    /// The number of counted connections from such addresses. At most [`MAX_HANDSHAKES`] addresses
+    /// are looked at.
     fn count(&self, such: impl Fn(IpAddr) -> bool) -> usize {
         let such = self.knocking.iter().filter(|(address, _)| such(**address));
         such.map(|(_, count)| count).sum()
@@ -166,7 +170,7 @@ impl State {
     }
 }
 
-/// Whether an address is of a local network, where strangers elsewhere have none.
+/// Whether an address belongs to a local network, where strangers from elsewhere have no address.
 fn is_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_private() || v4.is_loopback() || v4.is_link_local(),
@@ -174,7 +178,7 @@ fn is_local(address: IpAddr) -> bool {
     }
 }
 
-/// The network of an address, all of which may well have one owner.
+/// The network of an address. All of it may have one owner.
 fn neighbourhood(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & 0xffff_ff00).into(),
@@ -182,7 +186,7 @@ fn neighbourhood(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A connection that was not greeted yet.
+/// A connection that has not been greeted yet. Dropping this ends the count.
 #[derive(Debug)]
 pub(super) struct Knock {
     limits: Arc<Limits>,

@@ -1,7 +1,7 @@
 //! Links over TCP on the local network.
 //!
 //! - `open`: connections that become links
-//! - `keep`: keeps a link to one peer, for as long as it is wanted
+//! - `keep`: keeps a link to one peer for as long as it is wanted
 //! - `find`: announces this machine, and finds others
 //! - `sightings`: the peers that mDNS has shown
 //! - `handshake`: how a link begins
@@ -9,7 +9,7 @@
 //! - `frames`: frames over a connection
 //! - [`tie`]: which of two links between the same two nodes stays
 //! - `sealed_peers`: peers that had a sealed link; `unlinked`: peers that were met and have no link
-//! - `limits`: how many connections and links there may be
+//! - `limits`: bounds on connections and links
 
 use std::{
     net::SocketAddr,
@@ -46,18 +46,19 @@ mod sightings;
 pub(crate) mod tie;
 mod unlinked;
 
-/// The time limit for a link to a node at one address.
+/// The time limit for linking to a node at one address.
 const DIRECT: Duration = Duration::from_secs(5);
 
 /// The state that all links on the local network share.
 pub(crate) struct Lan {
     machine: Arc<ThisMachine>,
     peers: Arc<Peers>,
-    /// Weak: the node owns this.
+    /// Weak, since the node owns this.
     events: Weak<dyn LinkEvents>,
-    /// Drawn at random: it tells a link to this very process from one to another process with its key.
+    /// A random number that distinguishes a link back to this process from a link to another
+    /// process with this node's key.
     instance: u64,
-    /// Counts the connections that are begun.
+    /// Counts the connections that were begun.
     dials: AtomicU64,
     /// The passcode as stock peers hash it.
     hash: Option<String>,
@@ -115,7 +116,7 @@ fn named(peer: &str) -> Target {
     Target { name: peer.to_owned(), address, expects: None, peer: None, wait: Duration::ZERO }
 }
 
-/// The link on the LAN to a node: the one that there is, or a new one to this address. Another node that answers
+/// The LAN link to a node: the present one, or a new one to this address. Another node that answers
 /// there is refused. Takes at most 5 s.
 ///
 /// # Errors
@@ -133,7 +134,7 @@ pub(crate) async fn dial_sealed(
     let call = Call { address: Some(address), expects: Some(*expects), with_hash: false };
     let failure = match timeout(DIRECT, open::dial(lan, call)).await {
         Ok(Ok(link)) if !link.is_closed() => return Ok(link),
-        // Meanwhile another link between the two has replaced it: see `tie`.
+        // Another link between the two nodes may have replaced it meanwhile: see `tie`.
         Ok(Ok(link)) => link.why_closed().unwrap_or_default(),
         Ok(Err(failure)) => failure.to_string(),
         Err(_) => "it took too long".to_owned(),

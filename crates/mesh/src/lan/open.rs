@@ -28,8 +28,8 @@ use crate::link::{Carrier, Link, LinkProperties};
 /// The time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The pause when no connection can be accepted, as when the system has no more sockets: without it the loop
-/// would take a whole core.
+/// The pause when no connection can be accepted, for example because the system has no more
+/// sockets. Without it the loop would use a whole core.
 const NO_SOCKETS: Duration = Duration::from_millis(200);
 
 /// After this much silence the system probes whether a connection is alive.
@@ -62,11 +62,11 @@ fn answer(lan: &Arc<Lan>, stream: TcpStream, from: SocketAddr) {
     let (tasks, lan) = (lan.machine.tasks.clone(), Arc::clone(lan));
     tasks.spawn(async move {
         let greeting = lan.machine.stop.run_until_cancelled(greet(&lan, stream)).await;
-        // Greeting or refused, it does not count as a greeting any more.
+        // Greeted or refused, the connection no longer counts as one that waits for its greeting.
         drop(knock);
         let Some(greeted) = greeting else { return };
         let linked = greeted.and_then(|(frames, greeted)| up(&lan, frames, greeted, from, false));
-        // Without the port, which is another one at each try.
+        // Without the port, which differs at each try.
         let whom = from.ip().to_canonical().to_string();
         match linked {
             Ok(_) => lan.unlinked.linked(&whom),
@@ -80,7 +80,7 @@ fn answer(lan: &Arc<Lan>, stream: TcpStream, from: SocketAddr) {
     });
 }
 
-/// Sends the reason to a connection that is refused before its greeting, if that is possible without waiting.
+/// Sends the reason to a connection that is refused before its greeting, if that needs no waiting.
 fn refuse(stream: &TcpStream, reason: &str) {
     let word = farewell(reason);
     let length = (word.len() as u32).to_be_bytes();
@@ -93,8 +93,8 @@ async fn greet(lan: &Lan, stream: TcpStream) -> Result<(Connection, Greeting), F
     Ok((frames, greeted))
 }
 
-/// Links to the node that answers at an address. A stock listener that closes on our hello gets the
-/// passcode's hash, if it may.
+/// Links to the node that answers at an address. A stock listener that closes the connection on the
+/// first hello is dialled again with the passcode's hash, if that is allowed.
 pub(super) async fn dial(lan: &Arc<Lan>, call: Call) -> Result<Arc<Link>, Failure> {
     match dial_once(lan, &call).await {
         Err(Failure::ClosedOnHello) if may_send_hash(lan, &call) => {
@@ -118,7 +118,8 @@ fn may_send_hash(lan: &Lan, call: &Call) -> bool {
 
 async fn dial_once(lan: &Arc<Lan>, call: &Call) -> Result<Arc<Link>, Failure> {
     let Some(address) = call.address else { return Err(Failure::NoAnswer) };
-    // Before the greeting: the other end should not keep a link that this end has no room for.
+    // Checked before the greeting, so that the other end does not keep a link for which this end
+    // has no room.
     drop(lan.limits.link()?);
     let connecting = timeout(CONNECT, TcpStream::connect(address)).await;
     let stream = connecting.map_err(|_| Failure::NoAnswer)?.map_err(Broken::Io)?;
@@ -171,7 +172,7 @@ fn up(
     opened_here: bool,
 ) -> Result<Arc<Link>, Failure> {
     let (lan, permit) = (Arc::clone(lan), lan.limits.link()?);
-    // The node is gone only when this program ends.
+    // The node exists as long as this program runs.
     let events = lan.events.upgrade().ok_or(Failure::Stopping)?;
     let Greeting { peer, hello, dialect, order, seals } = greeted;
     let (link, outgoing) = Link::new(LinkProperties {
@@ -181,12 +182,12 @@ fn up(
         dialect,
         warren: seals.is_some(),
         opened_here,
-        // The handshake has checked it.
+        // The handshake has checked that.
         proved: true,
         order,
     });
     lan.limits.know(address.ip());
-    // Before anything is read from it: what comes is for a peer that is known.
+    // Before anything is read from the link, so that its messages come from a known peer.
     events.opened(&link, Some(&hello));
     let (tasks, span, carried) = (lan.machine.tasks.clone(), link.span.clone(), Arc::clone(&link));
     let carrying = async move {
@@ -210,15 +211,15 @@ async fn until_stopped(lan: &Lan, link: &Link, running: impl Future<Output = Str
     tokio::select! {
         why = &mut running => why,
         () = lan.machine.stop.cancelled() => {
-            // The task goes on for a moment and sends the other end the reason.
+            // The task runs on for a moment, and sends the reason to the other end.
             link.close("the node stops");
             running.await
         }
     }
 }
 
-/// Logs why there is no link, and counts what a person should know. `named`: the peer is in the settings, so
-/// somebody waits for it.
+/// Logs why there is no link, and notes the problems that a person should know. `named` says that
+/// the peer is in the settings, so that a person expects the link.
 pub(super) fn report(lan: &Lan, whom: &str, named: bool, failure: &Failure) {
     match failure {
         Failure::Myself => tracing::debug!(whom, "a connection of this node led back to it"),

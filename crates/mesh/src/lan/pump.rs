@@ -1,7 +1,8 @@
-//! A link's bytes, both ways, for as long as it lasts.
+//! Carries a link's bytes both ways for as long as the link lasts.
 //!
-//! One task reads and hands out the payloads, another one writes. On a sealed link payloads are cut into records,
-//! on a plain one each is a frame. What waits to be sent is gathered into large writes, small messages first.
+//! One task reads and hands out the payloads, another one writes. On a sealed link payloads are cut
+//! into records; on a plain one each is a frame. Waiting payloads are gathered into large writes,
+//! small messages first.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -21,20 +22,20 @@ use crate::{
     this_machine::ThisMachine,
 };
 
-/// The most bytes that are gathered for one write. A smaller batch lets an answer pass sooner
-/// while a model is sent.
+/// The most bytes that are gathered for one write. It is small so that answers pass soon while a
+/// model is sent.
 const BATCH: usize = 512 * 1024;
 
 /// The payload of one record of a sealed link, in bytes.
 const RECORD: usize = MAX_RECORD - 1 - 16;
 
-/// A link whose peer reads nothing for this long is closed.
+/// A link is closed if its peer takes no bytes for this long.
 const STUCK: Duration = Duration::from_secs(30);
 
-/// The time limit for a running write and the farewell, once the link is closed.
+/// The time limit for the running write and the farewell, once the link is closed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A link that runs, and what its tasks need.
+/// A running link, and what its tasks need.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) machine: &'a ThisMachine,
@@ -57,12 +58,13 @@ where
     let link = run.link;
     let (sealer, opener) = seals.unzip();
     let Frames { incoming, writer } = frames;
-    // A task of its own: a peer that reads nothing must not keep this end from reading.
+    // Writing has a task of its own, since a peer that reads nothing must not keep this end from
+    // reading.
     let mut sending = tokio::spawn(send(Arc::clone(link), outgoing, writer, sealer));
     let mut reading = Reader { run, incoming, opener };
     let why = reading.run().await;
     link.close(&why);
-    // The farewell goes before the socket is closed.
+    // The farewell must leave before the socket is closed.
     if timeout(LAST_WORDS, &mut sending).await.is_err() {
         sending.abort();
     }
@@ -102,7 +104,7 @@ impl<R: AsyncRead + Unpin> Reader<'_, R> {
     async fn run(&mut self) -> String {
         let link = Arc::clone(self.run.link);
         tokio::select! {
-            // First: a link that this end has closed hands out nothing more.
+            // `biased`: once this end has closed the link, nothing more is handed out.
             biased;
             () = link.closed() => link.why_closed().unwrap_or_default(),
             end = self.read() => end.to_string(),
@@ -111,7 +113,7 @@ impl<R: AsyncRead + Unpin> Reader<'_, R> {
 
     /// Reads until the link has to end.
     async fn read(&mut self) -> End {
-        // Bytes that came together with the last message of the handshake.
+        // Hands out bytes that came together with the last message of the handshake.
         if let Err(end) = self.hand_out() {
             return end;
         }
@@ -119,7 +121,8 @@ impl<R: AsyncRead + Unpin> Reader<'_, R> {
         let mut timer = pin!(sleep_until(liveness.next()));
         loop {
             let step = tokio::select! {
-                // First the timer: a peer that sends without pause must not stop the heartbeats.
+                // `biased`, the timer first: a peer that sends without pause must not stop the
+                // heartbeats.
                 biased;
                 () = &mut timer => self.beat(&mut liveness),
                 read = self.incoming.fill() => self.take(&mut liveness, read),
@@ -136,7 +139,7 @@ impl<R: AsyncRead + Unpin> Reader<'_, R> {
         // A link on the local network is never idle.
         while let Some(step) = liveness.due(now, Usage { last: now, near: true }) {
             match step {
-                // A link that is closed is found closed.
+                // If the link is closed, the reader notices that itself.
                 Step::Beat => _ = self.run.link.tell(&self.heartbeat()),
                 Step::Degraded => self.set_degraded(true),
                 Step::Gone | Step::Idle => return Err(End::Gone),
@@ -193,14 +196,14 @@ impl<R: AsyncRead + Unpin> Reader<'_, R> {
     }
 }
 
-/// Resets a timer, unless it is right already: that is the case at most reads, and a reset is not free.
+/// Resets a timer if needed. At most reads it is right already, and a reset has a cost.
 fn wake_at(timer: std::pin::Pin<&mut Sleep>, at: Instant) {
     if timer.deadline() != at {
         timer.reset(at);
     }
 }
 
-/// Writes what waits until the link is closed, then the farewell.
+/// Writes the queued payloads until the link is closed, then the farewell.
 async fn send<W: AsyncWrite + Unpin>(
     link: Arc<Link>,
     mut outgoing: Outgoing,
@@ -211,7 +214,7 @@ async fn send<W: AsyncWrite + Unpin>(
     if let Err(error) = write_all(&link, &mut outgoing, &mut writer, &mut batch).await {
         link.close(&error.to_string());
     }
-    // The connection may be broken, and the link is closed in any case.
+    // This may fail, since the connection may be broken. The link is closed in any case.
     let _ = writer.shutdown().await;
 }
 
@@ -252,7 +255,7 @@ impl Batch {
 
     fn put_bytes(&mut self, head: &[u8], body: &[u8]) -> Result<(), SealError> {
         let Some(sealer) = &mut self.sealer else {
-            // It fits: a link takes no payload that is longer than a frame may be.
+            // It fits, since a link accepts no payload longer than a frame may be.
             let length = (head.len() + body.len()) as u32;
             self.bytes.extend_from_slice(&length.to_be_bytes());
             self.bytes.extend_from_slice(head);
@@ -275,7 +278,8 @@ impl Batch {
     async fn write<W: AsyncWrite + Unpin>(&mut self, writer: &mut W) -> Result<(), End> {
         let mut rest = &self.bytes[..];
         while !rest.is_empty() {
-            // For each write, not for the batch: a slow peer may take long to read all of it.
+            // The time limit is for each write and not for the batch, since a slow peer may take
+            // long to read all of it.
             let written = timeout(STUCK, writer.write(rest)).await.map_err(|_| End::Stuck)?;
             let written = written.map_err(Broken::Io)?;
             if written == 0 {
@@ -284,7 +288,7 @@ impl Batch {
             rest = &rest[written..];
         }
         self.bytes.clear();
-        // After a large message the room for it is given back.
+        // Memory that a large message needed is given back.
         self.bytes.shrink_to(2 * BATCH);
         Ok(())
     }

@@ -1,5 +1,6 @@
-//! Peers that had a sealed link. While this process runs, there is no link in clear text to them: otherwise an
-//! attacker in between could remove the mark by which Warrens know each other, and read everything.
+//! Peers that had a sealed link. While this process runs, it makes no link in clear text to them.
+//! Otherwise an attacker in between could remove the mark by which Warrens know each other, and
+//! read everything.
 
 use std::{
     collections::HashMap,
@@ -20,14 +21,14 @@ pub(super) struct SealedPeers(Mutex<SealedPeersState>);
 
 #[derive(Debug, Default)]
 struct SealedPeersState {
-    /// By the UUID in lower case that they send to stock peers.
+    /// By the UUID that they send to stock peers, in lower case.
     devices: HashMap<String, NodeId>,
-    /// By the address where they were dialled.
+    /// By the address at which they were dialled.
     addresses: HashMap<SocketAddr, NodeId>,
 }
 
 impl SealedPeers {
-    /// A link to a node is sealed. `dialled` is the address, if this end dialled it.
+    /// Notes that a link to a node is sealed. `dialled` is the address, if this end dialled it.
     pub(super) fn sealed(&self, node: &NodeId, dialled: Option<SocketAddr>) {
         let mut state = self.lock();
         remember(&mut state.devices, device_id(node).as_str().to_owned(), *node);
@@ -36,12 +37,12 @@ impl SealedPeers {
         }
     }
 
-    /// The node that a device's UUID belongs to.
+    /// The node to which a device's UUID belongs.
     pub(super) fn device(&self, uuid: &str) -> Option<NodeId> {
         self.lock().devices.get(&uuid.to_ascii_lowercase()).copied()
     }
 
-    /// The node that answered at an address.
+    /// The node that was linked at an address.
     pub(super) fn at(&self, address: &SocketAddr) -> Option<NodeId> {
         self.lock().addresses.get(address).copied()
     }
@@ -51,7 +52,8 @@ impl SealedPeers {
     }
 }
 
-/// When it is full, the first ones stay: strangers must not be able to push a known peer out.
+/// Adds an entry if there is room. When the map is full, the first entries stay, so that strangers
+/// cannot push a known peer out.
 fn remember<K: std::hash::Hash + Eq>(map: &mut HashMap<K, NodeId>, key: K, node: NodeId) {
     if map.len() < MAX_SEEN || map.contains_key(&key) {
         map.insert(key, node);

@@ -11,20 +11,20 @@ use protocol::mesh::WireId;
 use super::tie::is_lower;
 use crate::{facts::device_id, peer::PeerId};
 
-/// The property by which a process knows its own announcement.
+/// The property by which a process recognises its own announcement.
 pub(super) const INSTANCE: &str = "instance";
 
 /// The most peers that are remembered.
 const MAX_FOUND: usize = 256;
 
-/// The node with the lower id dials at once, the other one after this time: so two nodes rarely dial each other
-/// at once.
+/// The node with the lower id dials at once, the other one after this time. So two nodes rarely
+/// dial each other at the same moment.
 const OTHER_FIRST: Duration = Duration::from_secs(3);
 
-/// The delay before a device is dialled that may turn out to be a Warren.
+/// The delay before a device is dialled that may still turn out to be a Warren.
 const MAY_BE_WARREN: Duration = Duration::from_secs(1);
 
-/// A node that is not seen for this many rounds is gone: not everyone says goodbye.
+/// A peer that was not seen for this many rounds counts as gone, since not every peer says goodbye.
 const ROUNDS: u32 = 3;
 
 /// The service that was seen, and the name of its instance in lower case.
@@ -33,11 +33,11 @@ pub(super) type Key = (Service, String);
 /// A change that follows from a sighting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Change {
-    /// A peer has come.
+    /// A peer has appeared.
     Came(Key, Found),
-    /// It is elsewhere.
+    /// It has other addresses.
     Moved(Key, Vec<SocketAddr>),
-    /// It has gone, or is known by another key.
+    /// It has gone, or is now known by another key.
     Went(Key),
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Found {
 /// The peers that mDNS has shown.
 pub(super) struct Sightings {
     own: NodeId,
-    /// Tells this process from another one with its key.
+    /// Distinguishes this process from another one with its key.
     instance: String,
     device: WireId,
     found: BTreeMap<Key, SeenPeer>,
@@ -76,7 +76,7 @@ impl Sightings {
         Self { own, instance, device: device_id(&own), found: BTreeMap::new(), round: 0 }
     }
 
-    /// Something was seen.
+    /// Takes in a sighting.
     pub(super) fn see(&mut self, sighting: Sighting) -> Vec<Change> {
         match sighting {
             Sighting::Found(found) => self.found(&found),
@@ -86,7 +86,7 @@ impl Sightings {
         }
     }
 
-    /// A round is over. Peers that were not seen for [`ROUNDS`] rounds are gone.
+    /// Ends a round. Peers that were not seen for [`ROUNDS`] rounds are gone.
     pub(super) fn round(&mut self) -> Vec<Change> {
         self.round += 1;
         let (round, mut changes) = (self.round, Vec::new());
@@ -132,7 +132,7 @@ impl Sightings {
         changes
     }
 
-    /// Whether a device is this machine, or a Warren that was seen as one.
+    /// Whether a device is this machine, or a Warren that was already seen as one.
     fn is_known_warren(&self, device: Option<&WireId>) -> bool {
         let Some(device) = device else { return false };
         let warrens = self.found.iter().filter(|((service, _), _)| *service == Service::Warren);
@@ -140,7 +140,7 @@ impl Sightings {
             || warrens.into_iter().any(|(_, seen)| seen.device.as_ref() == Some(device))
     }
 
-    /// A supposed stock device has turned out to be a Warren: the device goes.
+    /// Removes a supposed stock device that has turned out to be a Warren.
     fn replaced(&mut self, warren: Option<&WireId>) -> Vec<Change> {
         let Some(device) = warren else { return Vec::new() };
         let is_it = |(key, seen): &(&Key, &SeenPeer)| {
@@ -174,7 +174,8 @@ fn device(found: &Discovered) -> Option<WireId> {
     }
 }
 
-/// The addresses that can be dialled. A link-local one of IPv6 cannot: it needs the name of an interface.
+/// The addresses that can be dialled. A link-local IPv6 address cannot, since it needs the name of
+/// an interface.
 fn addresses(found: &Discovered) -> Vec<SocketAddr> {
     let usable = found.addresses.iter().filter(|address| match address {
         std::net::IpAddr::V6(v6) => !v6.is_unicast_link_local(),

@@ -1,7 +1,8 @@
 //! The choice between two links of the same two nodes, so that both ends keep the same one.
 //!
-//! It is the one that the lower id opened; of two that the same end opened, the newer one. A link that is silent,
-//! or whose other end has restarted since, does not count: it is dead, and only this end does not know it yet.
+//! The link that the node with the lower id opened stays; of two that the same end opened, the
+//! newer one. A link that is silent, or whose other end has restarted since, does not count: it is
+//! dead, though this end does not know that yet.
 
 use base::NodeId;
 
@@ -14,13 +15,13 @@ use crate::{
 /// Why the other link was closed.
 pub(crate) const LOST: &str = "another link between the same two nodes took its place";
 
-/// Whether `new` stays and `old` goes; both lead from `own` to the same peer.
+/// Whether `new` stays and `old` is closed. Both lead from `own` to the same peer.
 pub(crate) fn newer_stays(own: &NodeId, old: &Link, new: &Link) -> bool {
     let claim = |link: &Link| Claim { opened_here: link.opened_here, order: link.order };
     !old.is_usable() || newer_wins(is_lower(own, &new.peer), claim(old), claim(new))
 }
 
-/// Whether this node's id is the lower one. Their UUIDs are compared if the peer has no other id.
+/// Whether this node's id is the lower one. If the peer has no node id, the UUIDs are compared.
 pub(crate) fn is_lower(own: &NodeId, peer: &PeerId) -> bool {
     match peer {
         PeerId::Node(node) => own < node,

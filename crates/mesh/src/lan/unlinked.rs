@@ -9,18 +9,19 @@ use std::{
 use protocol::admin::mesh::MeshUnlinked;
 use tokio::time::Instant;
 
-/// The most that are remembered. The one that was met longest ago makes room.
+/// The most peers that are remembered. The one that was met longest ago makes room for a new one.
 const MAX_UNLINKED: usize = 64;
 
-/// How long one is listed after it was met last: long enough for two tries to link to a peer that is wanted.
+/// How long a peer is listed after it was last met: long enough for two tries to link to a wanted
+/// peer.
 const RECENT: Duration = Duration::from_secs(120);
 
-/// By the peer's name or address: why there is no link, and when it was met last.
+/// By the peer's name or address: why there is no link, and when it was last met.
 #[derive(Debug, Default)]
 pub(crate) struct UnlinkedPeers(Mutex<BTreeMap<String, (String, Instant)>>);
 
 impl UnlinkedPeers {
-    /// A peer was met, and there is no link to it.
+    /// Notes that a peer was met, and why there is no link to it.
     pub(super) fn failed(&self, whom: &str, why: &str) {
         let mut unlinked = self.lock();
         if unlinked.len() >= MAX_UNLINKED && !unlinked.contains_key(whom) {
@@ -31,12 +32,12 @@ impl UnlinkedPeers {
         unlinked.insert(whom.to_owned(), (why.to_owned(), Instant::now()));
     }
 
-    /// There is a link to it.
+    /// Notes that there is a link to the peer now.
     pub(super) fn linked(&self, whom: &str) {
         self.lock().remove(whom);
     }
 
-    /// Those that were met lately, by their names or addresses.
+    /// The peers that were met lately, by their names or addresses.
     pub(crate) fn list(&self) -> Vec<MeshUnlinked> {
         let mut unlinked = self.lock();
         unlinked.retain(|_, (_, at)| at.elapsed() < RECENT);

@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::LinkClosed;
 
-/// The most small messages that wait. More would mean that the peer does not read.
+/// The most small messages that wait. If more would wait, the peer does not read.
 pub(super) const MAX_WAITING: usize = 1_024;
 
-/// The most bytes of small messages that wait: requests can be large.
+/// The most bytes of small messages that wait. They are bounded because requests can be large.
 pub(super) const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The most bytes of answers that wait.
@@ -37,7 +37,7 @@ struct Queues {
     control: VecDeque<Vec<u8>>,
     control_bytes: usize,
     answers: VecDeque<(Vec<u8>, OwnedSemaphorePermit)>,
-    /// Each in two parts.
+    /// Each in two parts, a head and a body.
     pieces: VecDeque<(Vec<u8>, Bytes, OwnedSemaphorePermit)>,
     closed: Option<String>,
 }
@@ -61,12 +61,12 @@ pub(super) enum Put {
     Done,
     /// The link is closed.
     Closed,
-    /// Too much waits: the peer does not read.
+    /// Too much waits, because the peer does not read.
     Full,
 }
 
 impl Lanes {
-    /// Queues a small message, which goes first.
+    /// Queues a small message. Small messages are sent before answers and pieces.
     pub(super) fn put_control(&self, bytes: Vec<u8>) -> Put {
         let mut state = self.lock();
         if state.closed.is_some() {
@@ -96,9 +96,10 @@ impl Lanes {
         self.push(|state| state.pieces.push_back((head, body, permit)))
     }
 
-    /// From now on nothing is queued. Small messages that wait are still sent.
+    /// Closes the queues. Small messages that wait are still sent.
     pub(super) fn close(&self, why: &str) {
-        // Before the semaphores: a sender that still gets room finds it closed.
+        // Set before the semaphores are closed, so that a sender that still gets room finds the
+        // link closed.
         self.lock().closed.get_or_insert_with(|| why.to_owned());
         self.answers.close();
         self.pieces.close();
@@ -123,7 +124,7 @@ impl Lanes {
         Arc::clone(of).acquire_many_owned(share).await.map_err(|_| LinkClosed)
     }
 
-    /// Queues something, unless the link was closed while the caller waited for room.
+    /// Queues an item, unless the link was closed while the caller waited for room.
     fn push(&self, push: impl FnOnce(&mut Queues)) -> Result<(), LinkClosed> {
         let mut state = self.lock();
         if state.closed.is_some() {
@@ -140,10 +141,10 @@ impl Lanes {
     }
 }
 
-/// The end of a link's queues that the task which writes to its socket takes from.
+/// The end of a link's queues from which the task that writes to the socket takes payloads.
 pub(crate) struct Outgoing(Arc<Lanes>);
 
-/// One payload. Its room in its lane is free again when it is dropped.
+/// One payload. Dropping it frees its room in its lane.
 pub(crate) struct Payload {
     head: Vec<u8>,
     body: Bytes,
@@ -162,7 +163,8 @@ impl Outgoing {
         Self(lanes)
     }
 
-    /// Waits for the next payload. `None` when the link is closed and all small messages were taken. Cancel safe.
+    /// Waits for the next payload. `None` once the link is closed and all small messages were
+    /// taken. Cancel safe.
     pub(crate) async fn next(&mut self) -> Option<Payload> {
         loop {
             match self.ready() {
@@ -205,7 +207,7 @@ enum Ready {
 }
 
 impl Drop for Outgoing {
-    /// Wakes the senders that wait: there will be no more room.
+    /// Wakes the senders that wait, since there will be no more room.
     fn drop(&mut self) {
         self.0.close("its task has ended");
     }

@@ -23,7 +23,7 @@ pub(super) enum Fate {
 }
 
 impl Fate {
-    /// Decides by the peer's error. `begun`: the client has got a part of the answer.
+    /// Decides by the peer's error. `begun` says that the client has got a part of the answer.
     pub(super) fn of(error: &InferenceError, begun: bool) -> Self {
         if begun {
             return Self::Fails(words(error));
@@ -56,7 +56,8 @@ fn of_backend(error: &InferenceError) -> Option<(StatusCode, String)> {
         None => refusal(&error.error_message)?,
     };
     let status = StatusCode::from_u16(status).ok().filter(|status| status.as_u16() >= 400)?;
-    // The answer comes from this server's own address: a page of a peer must not be shown there.
+    // The answer comes from this server's own address, so a page that a peer sends must not be
+    // shown there. Only JSON is passed on.
     let is_json =
         body.len() <= MAX_BODY && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
     let kind = if status.is_server_error() { "server_error" } else { "invalid_request_error" };
@@ -64,9 +65,9 @@ fn of_backend(error: &InferenceError) -> Option<(StatusCode, String)> {
     Some((status, if is_json { body.to_owned() } else { in_words() }))
 }
 
-/// Reads the status and body of a backend's refusal from a stock node's error message. Such a refusal
-/// is the client's fault, not the node's. If the backend is busy or broken, another may do better, so
-/// this gives `None`.
+/// Reads the status and body of a backend's refusal from a stock node's error message. A refusal is
+/// the client's fault, not the node's. Returns `None` if the backend was busy or broken, since
+/// another provider may do better.
 fn refusal(message: &str) -> Option<(u16, &str)> {
     let (status, body) = message.strip_prefix("backend returned ")?.split_once(": ")?;
     let status = status.get(..3)?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Jobs of ours that peers answer.
+//! This server's jobs that peers answer.
 //!
 //! To the dispatcher a peer is one provider over all its links: when a relay session gives way
 //! to a link on the LAN, only its distance changes.
@@ -8,8 +8,8 @@
 //! - `sender`: the scheduler's calls, queued for the provider's task
 //! - `peer_job`: one job at a peer
 //! - `request`: a job as a message
-//! - `reply`: the chunks of an answer as a client gets them
-//! - `fate`: what becomes of a job that a peer does not answer
+//! - `reply`: the chunks of an answer as the client gets them
+//! - `fate`: the outcome of a job that a peer does not answer
 
 mod fate;
 mod peer_job;
@@ -63,7 +63,7 @@ struct Shared {
     wan: Arc<Wan>,
     /// Knows over which links requests of peers are being answered.
     inbound: Arc<Inbound>,
-    /// Messages about requests that nobody waits for.
+    /// The number of messages about requests for which no job waits.
     late: AtomicU64,
 }
 
@@ -78,9 +78,10 @@ impl PeerProviders {
         Self { shared: Arc::new(shared), list: Mutex::default() }
     }
 
-    /// A peer or its links have changed: it joins the scheduler, leaves it, or offers something else.
+    /// Handles a change of a peer or its links: it joins the scheduler, leaves it, or changes its
+    /// offer.
     pub(crate) fn refresh(&self, peer: &Arc<Peer>) {
-        // Held to the end: two calls for one peer would make two providers of it.
+        // Held to the end. Otherwise two calls for one peer could make two providers of it.
         let mut list = self.lock();
         let status = PeerStatus::of(peer).filter(|_| self.shared.machine.may_ask(peer));
         if let Some(provider) = list.by_peer.get(&peer.id) {
@@ -99,7 +100,8 @@ impl PeerProviders {
     pub(crate) fn answered(&self, link: &Arc<Link>, message: ClusterMessage) {
         let provider = self.get(&link.peer);
         if !provider.is_some_and(|provider| provider.answered(link, message)) {
-            // Stock peers go on with what nobody wants any more: a line for each would fill the log.
+            // Stock peers go on sending answers that are no longer wanted. A log line for each
+            // would fill the log.
             let late = self.shared.late.fetch_add(1, Ordering::Relaxed);
             if late.is_power_of_two() || late == 0 {
                 tracing::debug!(peer = %link.peer.short(), late, "an answer that nobody waits for");
@@ -107,14 +109,14 @@ impl PeerProviders {
         }
     }
 
-    /// A part of an answer came that makes no sense.
+    /// Handles a part of an answer that makes no sense.
     pub(crate) fn garbled(&self, link: &Arc<Link>, request: &WireId, why: &str) {
         if let Some(provider) = self.get(&link.peer) {
             provider.garbled(link, request, why);
         }
     }
 
-    /// A link has ended: requests over it get no answer.
+    /// Handles the end of a link: requests that were sent over it get no answer.
     pub(crate) fn link_closed(&self, link: &Arc<Link>) {
         if let Some(provider) = self.get(&link.peer) {
             provider.link_closed(link);
@@ -130,12 +132,12 @@ impl PeerProviders {
         }
     }
 
-    /// How many messages came about requests that nobody waited for.
+    /// How many messages came about requests for which no job waited.
     pub(crate) fn late(&self) -> u64 {
         self.shared.late.load(Ordering::Relaxed)
     }
 
-    /// Cloned, so that the lock is not held while an answer is handled.
+    /// Cloned, so that the list's lock is not held while an answer is handled.
     fn get(&self, peer: &PeerId) -> Option<Arc<PeerProvider>> {
         self.lock().by_peer.get(peer).cloned()
     }

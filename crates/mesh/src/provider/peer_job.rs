@@ -15,14 +15,14 @@ pub(super) struct PeerJob {
     pub(super) job: JobId,
     writer: AnswerWriter,
     reply: Reply,
-    /// The link that the request went over; `None` until it was sent.
+    /// The link over which the request went; `None` until it was sent.
     pub(super) link: Option<Arc<Link>>,
 }
 
-/// Why a job ends though its peer has not ended it.
+/// Why a job ends although its peer has not ended it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// Nobody reads the answer.
+    /// The answer is no longer accepted.
     Gone(WriteError),
     /// The answer makes no sense.
     Bad(String),
@@ -44,7 +44,7 @@ impl PeerJob {
         self.link.as_ref().is_some_and(|own| own.number == link.number)
     }
 
-    /// Passes a part of the answer on.
+    /// Passes on a part of the answer.
     pub(super) fn chunk(&mut self, chunk: &InferenceChunk) -> Result<(), Trouble> {
         let bytes = self.reply.chunk(chunk.chunk.get()).map_err(Trouble::Bad)?;
         if !bytes.is_empty() {
@@ -54,9 +54,10 @@ impl PeerJob {
         Ok(())
     }
 
-    /// The peer says that the answer is complete. A stock node says so even if its backend has died.
+    /// Handles the peer's message that the answer is complete. A stock node says so even if its
+    /// backend has died.
     pub(super) fn complete(mut self, complete: &InferenceComplete, warren: bool) {
-        // Stock peers report the number of chunks.
+        // Stock peers report the number of chunks instead of tokens.
         let estimated = !warren;
         self.writer.report(Usage {
             estimated,
@@ -73,7 +74,7 @@ impl PeerJob {
         }
     }
 
-    /// The peer says that there is no answer, or no more of it.
+    /// Handles the peer's message that there is no answer, or no more of it.
     pub(super) fn error(self, error: &InferenceError) {
         match Fate::of(error, self.writer.has_begun()) {
             Fate::Fails(why) => self.fail(&why),
@@ -82,13 +83,14 @@ impl PeerJob {
         }
     }
 
-    /// There is no answer, or no more of it, by the peer's fault.
+    /// Fails the job by the peer's fault: there is no answer, or no more of it.
     pub(super) fn fail(self, why: &str) {
         tracing::warn!(request_id = %self.job, why, "a peer failed a job");
         self.writer.fail(why);
     }
 
-    /// The peer cannot serve this job: it goes to another provider, or the client gets this error.
+    /// Passes the job on, since the peer cannot serve it: it goes to another provider, or the
+    /// client gets this error.
     pub(super) fn pass_on(self, status: StatusCode, body: String) {
         let job = self.job;
         match self.writer.pass_on() {
@@ -99,7 +101,7 @@ impl PeerJob {
         }
     }
 
-    /// Ends the job for another reason than a message of its peer.
+    /// Ends the job for a reason other than a message of its peer.
     pub(super) fn give_up(self, trouble: Trouble) {
         match trouble {
             Trouble::Bad(why) => self.fail(&why),
@@ -112,7 +114,7 @@ impl PeerJob {
         self.writer.abandon();
     }
 
-    /// The peer does not serve this endpoint.
+    /// Gives the job back, since the peer does not serve this endpoint.
     pub(super) fn unserved(self) {
         self.writer.unserved();
     }

@@ -1,7 +1,7 @@
 //! One peer as a provider of the scheduler, and the jobs that it has.
 //!
-//! Lock order: the provider's, then the scheduler's. So what the scheduler calls under its own lock only
-//! queues notes, which the provider's task handles.
+//! Lock order: the provider's lock, then the scheduler's. So methods that the scheduler calls under
+//! its own lock only queue notes, and the provider's task handles these.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -38,7 +38,7 @@ use crate::{
     peer::Peer,
 };
 
-/// How long a link to a peer that has none may take.
+/// The time limit for opening a link to a peer that has none.
 const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
 /// One peer as a provider.
@@ -68,12 +68,14 @@ impl PeerProvider {
         let mut state = provider.lock();
         (state.membership, state.reported) = (Some(membership), Some(status));
         drop(state);
-        // Last: the notes are about a membership that is set by now. Meanwhile they wait in their queue.
+        // Started last, since the notes are about a membership that must be set by then. Until then
+        // they wait in their queue.
         shared.machine.tasks.spawn(Arc::clone(&provider).run(notes));
         provider
     }
 
-    /// Reports the peer's status to the scheduler; `None` leaves it. Returns whether the provider stays.
+    /// Reports the peer's status to the scheduler. With `None` the peer leaves it. Returns whether
+    /// the provider stays.
     pub(super) fn update(&self, status: Option<PeerStatus>) -> bool {
         let mut state = self.lock();
         let Some(mut status) = status else {
@@ -85,7 +87,7 @@ impl PeerProvider {
                 state.leave(&self.peer);
                 return false;
             }
-            // It gets nothing new, and may finish what it has.
+            // It gets no new jobs, and may finish those that it has.
             status.throttle = 0;
         }
         state.report(status);
@@ -93,7 +95,7 @@ impl PeerProvider {
         true
     }
 
-    /// Handles a part of an answer. Returns whether anybody waits for it.
+    /// Handles a part of an answer. Returns whether a job waits for it.
     pub(super) fn answered(&self, link: &Arc<Link>, message: ClusterMessage) -> bool {
         let mut state = self.lock();
         match message {
@@ -113,7 +115,7 @@ impl PeerProvider {
             ClusterMessage::InferenceError(error) => {
                 let Some(job) = state.take_on(link, &error.request_id) else { return false };
                 if error.code == Some(ErrorCode::QueueFull) {
-                    // Before the job is passed on: it would come back to this peer.
+                    // Marked before the job is passed on. Otherwise it would come back to this peer.
                     state.mark_full();
                     self.load_changed.notify_one();
                 }
@@ -124,7 +126,7 @@ impl PeerProvider {
         true
     }
 
-    /// A part of an answer came that makes no sense: the rest is of no use.
+    /// Handles a part of an answer that makes no sense: the rest is of no use, so the job fails.
     pub(super) fn garbled(&self, link: &Arc<Link>, id: &WireId, why: &str) {
         let mut state = self.lock();
         let Some(job) = state.take_on(link, id) else { return };
@@ -132,7 +134,8 @@ impl PeerProvider {
         job.fail(why);
     }
 
-    /// A link has ended: the jobs that were sent over it fail. A provider that has left has none any more.
+    /// Handles the end of a link: the jobs that were sent over it fail. A provider that has left
+    /// has no jobs any more.
     pub(super) fn link_closed(&self, link: &Link) {
         let mut state = self.lock();
         let on = state.jobs.iter().filter(|(_, job)| job.is_on(link));
@@ -144,14 +147,14 @@ impl PeerProvider {
         }
     }
 
-    /// Handles what the scheduler wants, until it drops its end.
+    /// Handles the scheduler's calls until the scheduler drops its end.
     async fn run(self: Arc<Self>, mut notes: mpsc::Receiver<Note>) {
         loop {
             let load_until = self.lock().load_until();
             tokio::select! {
                 biased;
                 () = until(load_until) => self.lock().forget_load(),
-                // Only to look at the new deadline.
+                // The loop only has to look at the new deadline.
                 () = self.load_changed.notified() => {}
                 note = notes.recv() => match note {
                     Some(Note::Assigned(assignment)) => self.assigned(*assignment),
@@ -184,7 +187,8 @@ impl PeerProvider {
         self.ask(id, request);
     }
 
-    /// Sends the request: at once, where there is a link and the request is small.
+    /// Sends the request: at once if there is a link and the request is small, and otherwise from a
+    /// task of its own.
     fn ask(self: &Arc<Self>, id: WireId, request: Arc<JobRequest>) {
         match self.link() {
             Some(link) if request.body.len() <= INLINE_LIMIT => {
@@ -229,9 +233,9 @@ impl PeerProvider {
 
     fn send(&self, id: &WireId, link: &Arc<Link>, message: Result<InferenceRequest, String>) {
         let mut state = self.lock();
-        // It may have been cancelled meanwhile.
+        // The job may have been cancelled meanwhile.
         let Some(job) = state.jobs.get_mut(id) else { return };
-        // Before the message goes, so that its answer finds the job.
+        // Set before the message is sent, so that its answer finds the job.
         job.link = Some(Arc::clone(link));
         let sent = message.and_then(|message| {
             let sent = link.tell(&ClusterMessage::InferenceRequest(message));
@@ -261,11 +265,11 @@ impl PeerProvider {
         job.abandon();
     }
 
-    /// Has the peer stop answering. Stock peers know no message for it: a relay session that nothing
-    /// else needs is closed, and on the LAN the rest of the answer is ignored.
+    /// Tells the peer to stop answering. Stock peers know no message for that. So a relay session
+    /// that is not needed otherwise is closed, and on the LAN the rest of the answer is ignored.
     fn stop(&self, state: &ProviderState, link: &Arc<Link>, request_id: WireId) {
         if link.warren {
-            // A closed link has stopped it already.
+            // If the link is closed, the answer has stopped already.
             let _ = link.tell(&ClusterMessage::InferenceCancel(InferenceCancel { request_id }));
             return;
         }

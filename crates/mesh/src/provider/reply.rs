@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::openai::{Gather, chunk};
 use scheduler::Head;
 
-/// A peer's answer as the client gets it. Pure.
+/// A peer's answer in the form that the client gets. Pure.
 pub(super) struct Reply {
     kind: Kind,
     /// Whether a chunk has come.
@@ -20,7 +20,7 @@ enum Kind {
 }
 
 impl Reply {
-    /// A reply for a client that wants a stream, or one answer.
+    /// A reply for a client that wants a stream (`streaming`) or one answer.
     pub(super) fn new(streaming: bool) -> Self {
         let kind = if streaming { Kind::Events } else { Kind::Whole(Gather::default()) };
         Self { kind, begun: false, finished: false }
@@ -43,12 +43,12 @@ impl Reply {
     /// The client's bytes for the next chunk; empty while a whole answer is gathered.
     ///
     /// # Errors
-    /// Why it is no chunk.
+    /// Why the text is not a chunk.
     pub(super) fn chunk(&mut self, chunk: &str) -> Result<Bytes, String> {
         let look = chunk::look(chunk).map_err(|bad| bad.to_string())?;
         self.begun = true;
-        // If a stock node's backend does not stream, the node sends its answer as one chunk: with
-        // usage, but without a finish reason.
+        // Stock nodes whose backend does not stream send the answer as one chunk. It has the usage,
+        // but no finish reason.
         self.finished |= look.finishes || look.tells_usage;
         match &mut self.kind {
             Kind::Events => Ok(event(chunk)),
@@ -59,7 +59,8 @@ impl Reply {
         }
     }
 
-    /// Whether the model finished: a backend that dies reports neither a reason nor its usage.
+    /// Whether the model finished. A backend that dies reports neither a finish reason nor its
+    /// usage.
     pub(super) fn is_finished(&self) -> bool {
         self.finished
     }
@@ -67,7 +68,7 @@ impl Reply {
     /// The client's last bytes, when the peer says that the answer is complete.
     ///
     /// # Errors
-    /// If no chunk has come: a stock peer calls an answer complete though its backend has failed.
+    /// If no chunk has come. A stock peer calls an answer complete even if its backend has failed.
     pub(super) fn end(&mut self) -> Result<Bytes, String> {
         if !self.begun {
             return Err("the peer's answer is empty".to_owned());
@@ -82,7 +83,8 @@ impl Reply {
     }
 }
 
-/// A chunk as an event. A line end in JSON can only stand between two tokens, where a space does as well.
+/// A chunk as an event. In JSON a line end can only stand between two tokens, where a space means
+/// the same.
 fn event(chunk: &str) -> Bytes {
     let mut event = Vec::with_capacity(chunk.len() + 8);
     event.extend_from_slice(b"data: ");

@@ -1,4 +1,4 @@
-//! A job as a message.
+//! Makes the message for a job.
 
 use bytes::Bytes;
 use protocol::{
@@ -10,16 +10,16 @@ use rand::RngExt;
 use scheduler::JobRequest;
 use serde_json::value::RawValue;
 
-/// A new id of a request: a UUID, which stock peers insist on.
+/// A new id for a request. It is a UUID, since stock peers accept no other form.
 pub(super) fn new_id() -> WireId {
     WireId::from_random(rand::rng().random())
 }
 
-/// The message that asks a peer for a job. It always asks for a stream, and for the usage: otherwise nothing would
-/// show that an answer goes on, and what it cost.
+/// The message that asks a peer for a job. It always asks for a stream and for the usage. Otherwise
+/// nothing would show that an answer makes progress, and what it cost.
 ///
 /// # Errors
-/// The fault of the request.
+/// Why the request is not valid.
 pub(super) fn message(
     id: WireId,
     request: &JobRequest,

@@ -1,6 +1,7 @@
 //! The scheduler's calls to a peer's provider.
 //!
-//! They come under the scheduler's lock: everything here queues a note for the provider's task, and returns.
+//! They come under the scheduler's lock. So each method only queues a note for the provider's task,
+//! and returns.
 
 use std::time::Duration;
 
@@ -10,14 +11,15 @@ use tokio::sync::mpsc;
 
 use crate::peer::PeerId;
 
-/// More notes than a peer has jobs at once, and their cancellations.
+/// The most notes that wait. It is more than the jobs that a peer may have at once, with their
+/// cancellations.
 const MAX_NOTES: usize = 8_192;
 
 /// A note for a provider's task.
 pub(super) enum Note {
     /// Send this request.
     Assigned(Box<Assignment>),
-    /// A job is no longer the peer's.
+    /// A job is no longer at the peer.
     Canceled(JobId),
 }
 
@@ -31,7 +33,8 @@ impl Sender {
     /// A sender for this peer, and the queue of its notes.
     pub(super) fn new(peer: &PeerId) -> (Self, mpsc::Receiver<Note>) {
         let (notes, queue) = mpsc::channel(MAX_NOTES);
-        // Not the name that it gives itself: in the ledger it could pass for another.
+        // The name is not the one that the peer gives itself, since in the ledger that could be
+        // mistaken for another peer's.
         (Self { name: format!("peer:{peer}"), notes }, queue)
     }
 }
@@ -42,21 +45,22 @@ impl Provider for Sender {
     }
 
     fn assign(&self, assignment: Assignment) {
-        // A job that finds no room fails: its writer is dropped with the note.
+        // A job that finds no room fails, since its writer is dropped with the note.
         let _ = self.notes.try_send(Note::Assigned(Box::new(assignment)));
     }
 
     fn cancel(&self, job: JobId, _: CancelReason) {
-        // Without room for it, the next chunk shows that the job is over: its writer refuses it.
+        // If there is no room for the note, the next chunk shows that the job has ended: its writer
+        // refuses the chunk.
         let _ = self.notes.try_send(Note::Canceled(job));
     }
 
-    /// The peer gets no message: it may serve others.
+    /// The peer gets no message, since it may go on serving others.
     fn drain(&self, _: &str, _: Duration) {}
 
-    /// Its links stay: they are not the scheduler's.
+    /// The peer's links stay, since they do not belong to the scheduler.
     fn retire(&self, _: bool) {}
 
-    /// Each heartbeat brings its models.
+    /// Nothing to do: each heartbeat brings the peer's models.
     fn refresh(&self, _: &str) {}
 }

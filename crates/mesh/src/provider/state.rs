@@ -18,9 +18,9 @@ pub(super) struct ProviderState {
     pub(super) left: bool,
     /// The status that the scheduler last got.
     pub(super) reported: Option<PeerStatus>,
-    /// The jobs, by the ids that the peer knows them by.
+    /// The jobs, by the ids of their requests at the peer.
     pub(super) jobs: HashMap<WireId, PeerJob>,
-    /// The peer's ids of the jobs, by the jobs' own ids.
+    /// The ids of the requests, by the ids of the jobs.
     pub(super) ids: HashMap<JobId, WireId>,
 }
 
@@ -34,7 +34,8 @@ impl ProviderState {
             tracing::info!(peer = %peer.id.short(), "a peer serves no more");
             membership.leave(LeaveReason::Closed);
         }
-        // The scheduler has moved or ended all of them when the membership left: none needs a verdict.
+        // The scheduler moved or ended all of these jobs when the membership left, so none needs a
+        // verdict.
         for (_, job) in jobs {
             job.abandon();
         }
@@ -46,8 +47,8 @@ impl ProviderState {
         if status.models != last.models {
             membership.models(status.models.clone(), status.load);
         } else if (status.load, status.load_until) != (last.load, last.load_until) {
-            // Even if the number is the same: meanwhile the scheduler has adjusted its own for jobs that began and
-            // ended.
+            // Reported even if the number is the same: the scheduler has adjusted its own number
+            // meanwhile, for jobs that began and ended.
             membership.load(status.load);
         }
         if status.capacity != last.capacity {
@@ -62,7 +63,7 @@ impl ProviderState {
         self.reported = Some(status);
     }
 
-    /// Gives the peer, which takes no more, no jobs for a moment, or until it reports another load.
+    /// Keeps jobs from a peer that takes no more: for a moment, or until it reports another load.
     pub(super) fn mark_full(&mut self) {
         if let (Some(membership), Some(status)) = (&self.membership, &mut self.reported) {
             status.fill();
@@ -75,7 +76,7 @@ impl ProviderState {
         self.reported.as_ref()?.load_until
     }
 
-    /// Drops the reported load, which is too old to count.
+    /// Drops the reported load, because it is too old to count.
     pub(super) fn forget_load(&mut self) {
         let Some(status) = &mut self.reported else { return };
         (status.load, status.load_until) = (0, None);
@@ -84,18 +85,18 @@ impl ProviderState {
         }
     }
 
-    /// The job of this id, if it was sent over this link.
+    /// The job of the request with this id, if it was sent over this link.
     pub(super) fn job_on(&mut self, link: &Link, id: &WireId) -> Option<&mut PeerJob> {
         self.jobs.get_mut(id).filter(|job| job.is_on(link))
     }
 
-    /// Removes the job of this id, if it was sent over this link.
+    /// Removes the job of the request with this id, if it was sent over this link.
     pub(super) fn take_on(&mut self, link: &Link, id: &WireId) -> Option<PeerJob> {
         self.job_on(link, id)?;
         self.take(id)
     }
 
-    /// Removes the job of this id.
+    /// Removes the job of the request with this id.
     pub(super) fn take(&mut self, id: &WireId) -> Option<PeerJob> {
         let job = self.jobs.remove(id)?;
         self.ids.remove(&job.job);

@@ -12,11 +12,12 @@ use crate::{
     peer::{Peer, PeerFacts, PeerId},
 };
 
-/// The largest request to a peer, in bytes: in base64 it still fits a frame of a stock relay.
+/// The largest request to a peer, in bytes. In base64 it still fits into a frame of a stock mesh
+/// relay.
 pub(super) const MAX_REQUEST: u64 = 10 * 1024 * 1024;
 
-/// How long a reported load counts. Heartbeats are seconds apart, and the peer's queue may be empty long before
-/// the next one; a peer that is asked too early queues the request itself.
+/// How long a reported load counts. Heartbeats are seconds apart, and the peer's queue may be empty
+/// long before the next one. A peer that is asked too early queues the request itself.
 const LOAD_COUNTS: Duration = Duration::from_secs(2);
 
 /// A peer's current offer.
@@ -25,18 +26,18 @@ pub(super) struct PeerStatus {
     pub(super) models: Vec<ModelName>,
     pub(super) capacity: u32,
     pub(super) distance: Distance,
-    /// Requests that wait there, as the peer has reported.
+    /// How many requests wait at the peer, by its last report.
     pub(super) load: u32,
     /// When the load becomes too old to count; `None` while no request waits.
     pub(super) load_until: Option<Instant>,
     /// In thousandths of a token a second.
     pub(super) speed: Option<u32>,
-    /// In per cent; 0: it gets no jobs now.
+    /// In per cent. At 0 it gets no jobs now.
     pub(super) throttle: u8,
 }
 
 impl PeerStatus {
-    /// `None` if nothing leads to it.
+    /// The peer's offer; `None` if no link leads to it and no mesh relay lists it.
     pub(super) fn of(peer: &Peer) -> Option<Self> {
         let link = peer.link();
         let listed = matches!(peer.id, PeerId::Node(_)) && !peer.relays().is_empty();
@@ -46,7 +47,7 @@ impl PeerStatus {
         let lan = matches!(link.as_ref().map(|link| &link.carrier), Some(Carrier::Lan(_)));
         let distance = if lan { Distance::Near } else { Distance::Far };
         let usable = link.as_ref().is_none_or(|link| link.is_usable());
-        // A report over a link that is gone is old.
+        // Reports that came over a link which has ended are too old.
         Some(Self::new(&peer.facts(), distance, usable, link.is_some()))
     }
 
@@ -74,9 +75,10 @@ impl PeerStatus {
         self.throttle > 0 && !self.models.is_empty()
     }
 
-    /// Shows it as full, for a moment.
+    /// Makes the peer count as full for a moment.
     pub(super) fn fill(&mut self) {
-        // One more than it takes: the scheduler is about to subtract the job that it refuses.
+        // One more than its capacity, since the scheduler is about to subtract the job that the
+        // peer refuses.
         self.load = self.capacity.saturating_add(1);
         self.load_until = Instant::now().checked_add(LOAD_COUNTS);
     }
@@ -98,13 +100,13 @@ impl PeerStatus {
     }
 }
 
-/// The time until which its reported load counts. `None` if it does not count now.
+/// Until when the reported load counts. `None` if it does not count now.
 fn busy_until(facts: &PeerFacts) -> Option<Instant> {
     let until = facts.queue_reported?.checked_add(LOAD_COUNTS)?;
     (facts.queue_depth > 0 && until > Instant::now()).then_some(until)
 }
 
-/// The throttle of a peer at this heat, as stock peers count it.
+/// The throttle of a peer at this heat. Stock peers use the same numbers.
 fn cooled(throttle: u8, thermal: Thermal) -> u8 {
     let percent = match thermal {
         Thermal::Nominal => 100,
@@ -112,7 +114,7 @@ fn cooled(throttle: u8, thermal: Thermal) -> u8 {
         Thermal::Serious => 30,
         Thermal::Critical => 0,
     };
-    // At most 100: it fits. Rounding down must not pause a peer that serves.
+    // The result is at most 100, so it fits. Rounding down must not pause a peer that serves.
     let least = u16::from(throttle > 0 && percent > 0);
     (u16::from(throttle.min(100)) * percent / 100).max(least) as u8
 }

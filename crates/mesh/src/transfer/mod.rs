@@ -1,13 +1,13 @@
-//! Models that come and go.
+//! Models that are fetched from peers, and sent to them.
 //!
-//! A pull fetches a model from all peers that have the same files. The serving side answers the pulls of other
-//! machines. Both also speak the plain form of stock peers.
+//! A pull fetches a model from all peers that have the same files. The serving side answers the
+//! pulls of other machines. Both sides also speak the plain form of stock peers.
 //!
 //! - `pull`: models that are fetched
 //! - `serve`: models that are passed on
-//! - `shared`: the state that both share, and their counts
+//! - `shared`: the state that both sides share, and their counts
 //! - `shelf`: the models that are here
-//! - `queries`: questions whether a peer has a model
+//! - `queries`: questions to peers whether they have a model
 //! - `rate`: how fast bytes come or go
 
 mod pull;
@@ -43,16 +43,16 @@ use crate::{
     wan::Wan,
 };
 
-/// The directory in which models arrive, below the data directory.
+/// The directory below the data directory in which models arrive.
 const STORE: &str = "models";
 
-/// The most models that peers are asked for, and the most peers that are asked.
+/// The most models about which peers are asked, and the most peers that are asked.
 const MAX_ASKED: (usize, usize) = (64, 256);
 
-/// How long they may take to answer.
+/// How long the peers may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
-/// Models that come and go.
+/// The transfers of models, in both directions.
 pub struct Transfers {
     shared: Arc<Shared>,
     pulls: Arc<Pulls>,
@@ -62,9 +62,9 @@ pub struct Transfers {
 /// A model that a peer passes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerOffer {
-    /// Its peer.
+    /// The peer.
     pub peer: PeerId,
-    /// Its model.
+    /// The name of the model.
     pub model: String,
     /// Its size in bytes, as the peer says.
     pub bytes: u64,
@@ -78,7 +78,7 @@ impl Transfers {
         library: Arc<Library>,
     ) -> Self {
         let store = machine.settings.data_dir.join(STORE);
-        // The rest of transfers in the plain form, which cannot be resumed.
+        // Removes what is left of transfers in the plain form, which cannot be resumed.
         models::arrival::clear_stock(&store);
         let shared = Arc::new(Shared::new(machine, peers, wan, library, store));
         let pulls = Arc::new(Pulls::new(Arc::clone(&shared)));
@@ -86,23 +86,24 @@ impl Transfers {
         Self { shared, pulls, serving }
     }
 
-    /// All transfers that run, in both directions, and the last ones that ended: the newest first.
+    /// All running transfers, in both directions, and the last ones that ended; the newest first.
     pub(crate) fn list(&self) -> Vec<MeshTransfer> {
         let pulls = self.pulls.list().into_iter().rev();
         let out = self.serving.list().into_iter().rev();
         pulls.chain(out).chain(self.shared.all_ended()).collect()
     }
 
-    /// Begins to fetch a model, or joins a pull of it that runs. `from`: from this peer only.
+    /// Begins to fetch a model, or joins a running pull of it. With `from` it is fetched from that
+    /// peer only.
     ///
     /// # Errors
-    /// [`PullError`]. Everything that goes wrong later is reported by the [`Pull`].
+    /// [`PullError`]. Later failures are reported by the [`Pull`].
     pub(crate) fn pull(&self, model: &str, from: Option<PeerId>) -> Result<Pull, PullError> {
         self.pulls.pull(model, from)
     }
 
-    /// Stops the transfer of this id, in either direction. What has arrived stays for another pull. Returns whether
-    /// there was one.
+    /// Stops the transfer with this id, in either direction. What has arrived is kept for another
+    /// pull. Returns whether there was such a transfer.
     pub(crate) fn cancel(&self, id: &str) -> bool {
         let id = WireId::from(id);
         self.pulls.cancel(&id) || self.serving.cancel(&id)
@@ -112,7 +113,8 @@ impl Transfers {
         self.shared.counts.read()
     }
 
-    /// The models whose files are here, and their sizes in bytes; also those that peers do not get.
+    /// The models whose files are here, and their sizes in bytes, including models that peers do
+    /// not get.
     pub(crate) async fn offered_here(&self) -> Vec<(String, u64)> {
         let all = self.shared.shelf.all().await;
         all.iter().map(|offered| (offered.id.to_string(), offered.size())).collect()
@@ -175,15 +177,15 @@ impl Transfers {
         }
     }
 
-    /// A link has ended. Pulls go on over other links; transfers to its peer end.
+    /// Handles the end of a link. Pulls go on over other links; transfers to the link's peer end.
     pub(crate) fn link_closed(&self, link: &Arc<Link>) {
         self.shared.queries.link_closed(link);
         self.pulls.link_closed(link);
         self.serving.link_closed(link);
     }
 
-    /// A transfer cannot go on, or is not wanted any more. The message does not say which, so both sides look
-    /// for its id.
+    /// Handles the message that a transfer cannot go on, or is no longer wanted. The message does
+    /// not say which, so both sides look for its id.
     fn stopped(&self, link: &Link, error: ModelTransferError) -> bool {
         let ModelTransferError { transfer_id, error_message } = error;
         let unwanted = self.serving.unwanted(link, &transfer_id);

@@ -1,5 +1,6 @@
-//! Questions whether a peer has a model, and their callers. An answer has no id, it only names the model: so it is for
-//! all who asked for that model over its link.
+//! Questions to peers whether they have a model, and the callers that wait for the answers. An
+//! answer has no id and only names the model. So it goes to all callers that asked about that model
+//! over its link.
 
 use std::{
     collections::HashMap,
@@ -15,7 +16,7 @@ use tokio::{sync::oneshot, time::timeout};
 
 use crate::link::{Carrier, Link};
 
-/// The number of a link, and the model.
+/// The number of a link, and the name of a model.
 type Question = (u64, String);
 
 /// Questions that are not answered yet.
@@ -23,12 +24,12 @@ type Question = (u64, String);
 pub(super) struct Queries(Mutex<HashMap<Question, Vec<oneshot::Sender<u64>>>>);
 
 impl Queries {
-    /// Asks whether a peer passes a model on. Returns its size in bytes; `None` if the peer does not, or does not answer
-    /// in time.
+    /// Asks whether a peer passes on a model. Returns its size in bytes; `None` if the peer does
+    /// not, or does not answer in time.
     pub(super) async fn ask(&self, link: &Arc<Link>, model: &str, within: Duration) -> Option<u64> {
         let (sender, answer) = oneshot::channel();
         let question = (link.number, model.to_owned());
-        // Entered before the question goes: the answer may come at once.
+        // Entered before the question is sent, since the answer may come at once.
         self.lock().entry(question.clone()).or_default().push(sender);
         let _waiting = CallerGuard { queries: self, question };
         let query = ModelQuery { model_id: model.to_owned() };
@@ -36,19 +37,19 @@ impl Queries {
         timeout(within, answer).await.ok()?.ok()
     }
 
-    /// An answer has come. Returns whether anybody waits for it.
+    /// Handles an answer. Returns whether a caller waits for it.
     pub(super) fn answered(&self, link: &Link, answer: &ModelQueryResponse) -> bool {
         let question = (link.number, answer.model_id.clone());
         let Some(waiting) = self.lock().remove(&question) else { return false };
         let size = answer.total_size_bytes.filter(|_| answer.available);
-        // Without a size the callers are answered by dropping their channels.
+        // Without a size, dropping the channels answers the callers.
         if let Some(size) = size {
             waiting.into_iter().for_each(|waiting| _ = waiting.send(size));
         }
         true
     }
 
-    /// A link has ended, and nothing is answered over it any more.
+    /// Handles the end of a link: no more answers come over it.
     pub(super) fn link_closed(&self, link: &Link) {
         self.lock().retain(|(number, _), _| *number != link.number);
     }
@@ -58,7 +59,7 @@ impl Queries {
     }
 }
 
-/// A caller that waits for an answer. Its entry is removed when this is dropped.
+/// A caller that waits for an answer. Dropping this removes its entry.
 struct CallerGuard<'a> {
     queries: &'a Queries,
     question: Question,
@@ -75,7 +76,7 @@ impl Drop for CallerGuard<'_> {
     }
 }
 
-/// Whether models pass over a link: sealed, or on the local network.
+/// Whether models may pass over a link: it must be sealed, or on the local network.
 pub(super) fn carries_models(link: &Link) -> bool {
     link.sealed || matches!(link.carrier, Carrier::Lan(_))
 }

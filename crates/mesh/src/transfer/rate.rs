@@ -21,13 +21,13 @@ impl Rate {
     pub(super) fn mark(&mut self, now: Instant, bytes: u64) {
         self.marks.push_back((now, bytes));
         let is_old = |mark: &(Instant, u64)| now.saturating_duration_since(mark.0) > SPAN;
-        // One older mark stays, to compare the others with.
+        // One older mark stays, as the start of the measured time.
         while self.marks.len() > MAX_MARKS || self.marks.get(1).is_some_and(is_old) {
             self.marks.pop_front();
         }
     }
 
-    /// Whether the last mark is newer than that.
+    /// Whether the last mark is younger than `span`.
     pub(super) fn is_fresh(&self, now: Instant, span: Duration) -> bool {
         self.marks.back().is_some_and(|(at, _)| now.saturating_duration_since(*at) < span)
     }

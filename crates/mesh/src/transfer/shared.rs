@@ -27,12 +27,12 @@ pub(super) struct Shared {
     pub(super) shelf: Shelf,
     pub(super) queries: Queries,
     pub(super) counts: Counters,
-    /// The newest last.
+    /// The transfers that have ended; the newest last.
     ended: Mutex<VecDeque<MeshTransfer>>,
 }
 
 impl Shared {
-    /// `store` is where models arrive.
+    /// `store` is the directory in which models arrive.
     pub(super) fn new(
         machine: Arc<ThisMachine>,
         peers: Arc<Peers>,
@@ -60,7 +60,7 @@ impl Shared {
         ended.push_back(transfer);
     }
 
-    /// The transfers that have ended, as many as are remembered: the newest first.
+    /// The remembered transfers that have ended; the newest first.
     pub(super) fn all_ended(&self) -> Vec<MeshTransfer> {
         self.lock().iter().rev().cloned().collect()
     }
@@ -73,15 +73,16 @@ impl Shared {
 /// Counts since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TransferCounts {
-    /// Bytes of files that were fetched, without those that were wrong.
+    /// Bytes of files that were fetched, without wrong ones.
     pub bytes_in: u64,
     /// Bytes of files that were sent.
     pub bytes_out: u64,
     /// Pieces and hash trees of peers that were wrong.
     pub corrupt: u64,
-    /// Slices, chunks and answers that nobody had asked for.
+    /// Slices, chunks and answers that were not requested.
     pub unasked: u64,
-    /// Requests that were refused: not shared, not there, or too many.
+    /// Requests that were refused because the model is not shared or not here, or because they were
+    /// too many.
     pub refused: u64,
     /// Pulls that ended well.
     pub done: u64,
@@ -89,7 +90,7 @@ pub struct TransferCounts {
     pub failed: u64,
 }
 
-/// The counters of all transfers, in both directions: atomic, since each chunk counts.
+/// The counters of all transfers, in both directions. They are atomic, since each chunk is counted.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) bytes_in: Count,

@@ -13,7 +13,7 @@ use tokio::{
     time::Instant,
 };
 
-/// How long a scan's result is used.
+/// How long the result of a scan is used.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// The models that are here.
@@ -25,14 +25,14 @@ pub(super) struct Shelf {
     hashing: OnceCell<HashTools>,
 }
 
-/// The hasher of models and its cache. The folder of the store is made with them, at the first use.
+/// The hasher of models and its cache. The store's directory is made with them, at the first use.
 struct HashTools {
     cache: TreeCache,
     hasher: Arc<Hasher>,
 }
 
 impl Shelf {
-    /// `store` is where models arrive.
+    /// `store` is the directory in which models arrive.
     pub(super) fn new(library: Arc<Library>, store: PathBuf) -> Self {
         Self { library, store, scanned: Mutex::default(), hashing: OnceCell::new() }
     }
@@ -49,27 +49,28 @@ impl Shelf {
             return Arc::clone(all);
         }
         let library = Arc::clone(&self.library);
-        // The lock is held meanwhile, so that one scan serves all who ask. After a panic it has found nothing.
+        // The lock is held meanwhile, so that one scan serves all callers. A scan that panicked
+        // counts as having found nothing.
         let all = Arc::new(spawn_blocking(move || library.scan()).await.unwrap_or_default());
         *scanned = Some((Instant::now(), Arc::clone(&all)));
         all
     }
 
-    /// The model of this name, if it is here.
+    /// The model with this name, if it is here.
     pub(super) async fn find(&self, model: &str) -> Option<Offered> {
         let all = self.all().await;
         all.iter().find(|offered| offered.id.as_str() == model).cloned()
     }
 
-    /// Files have changed: the next caller scans again.
+    /// Notes that files have changed: the next caller scans again.
     pub(super) async fn forget(&self) {
         *self.scanned.lock().await = None;
     }
 
-    /// A model with its hashes. If they are not known, that may take minutes.
+    /// A model with its hashes. If these are not known, that may take minutes.
     ///
     /// # Errors
-    /// In words, when it cannot be read.
+    /// In words, if the model cannot be read.
     pub(super) async fn hashed(&self, offered: Offered) -> Result<Arc<Hashed>, String> {
         let hasher = Arc::clone(&self.hashing().await?.hasher);
         let (known_by, known) = (Arc::clone(&hasher), offered.clone());
@@ -86,7 +87,7 @@ impl Shelf {
     /// The cache of hash trees.
     ///
     /// # Errors
-    /// In words, when the store cannot be used.
+    /// In words, if the store cannot be used.
     pub(super) async fn trees(&self) -> Result<TreeCache, String> {
         Ok(self.hashing().await?.cache.clone())
     }

@@ -1,4 +1,4 @@
-//! The schedule of the messages to a relay. Pure.
+//! The schedule of the messages to a mesh relay. Pure.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use super::sort::Sort;
 /// The time limit for a registration.
 const REGISTERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long this node waits for the challenge of a relay that may be a Warren's. A Warren sends it at once.
+/// How long to wait for the challenge of a mesh relay that may be a Warren's. A Warren sends it at
+/// once.
 const CHALLENGED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The time after which an unanswered request for the list of nodes is repeated.
@@ -18,25 +19,25 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// How often this machine's offer is sent again.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// How often this node checks whether its offer has changed, and if so, sends it at once.
+/// How often to check whether this machine's offer has changed. If it has, it is sent at once.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 
-/// How often a Warren's relay is asked for the list of nodes. It announces changes itself.
+/// How often a Warren's mesh relay is asked for the list of nodes. It announces changes on its own.
 const ASK_EVERY: Duration = Duration::from_secs(60);
 
-/// How often a stock relay is asked for it.
+/// How often a stock mesh relay is asked for the list of nodes.
 const ASK_STOCK_EVERY: Duration = Duration::from_secs(30);
 
-/// How long after news of a node the relay is asked, so that one question covers several nodes.
+/// How long after news of a node the mesh relay is asked, so that one request covers several nodes.
 const ASK_SOON: Duration = Duration::from_secs(1);
 
-/// The least time between two such requests.
+/// The shortest time between two such requests.
 const ASK_AT_MOST: Duration = Duration::from_secs(5);
 
-/// How often a relay is pinged.
+/// How often a mesh relay is pinged.
 const PING_EVERY: Duration = Duration::from_secs(10);
 
-/// After this much silence a relay is dead.
+/// A mesh relay that is silent for this long counts as dead.
 pub(super) const DEAD: Duration = Duration::from_secs(25);
 
 /// The next step.
@@ -48,11 +49,11 @@ pub(super) enum Step {
     Check,
     /// Ask for the list of nodes.
     Discover,
-    /// Ping the relay.
+    /// Ping the mesh relay.
     Ping,
-    /// Nothing was heard for too long.
+    /// The mesh relay was silent for too long.
     Dead,
-    /// The relay does not answer a registration.
+    /// The mesh relay has not answered the registration in time.
     Unregistered,
 }
 
@@ -66,13 +67,13 @@ pub(super) struct Clock {
     register: Option<Instant>,
     check: Instant,
     discover: Option<Instant>,
-    /// When the relay was last asked for the list.
+    /// When the mesh relay was last asked for the list.
     last_request: Option<Instant>,
 }
 
 impl Clock {
-    /// The schedule of a connection that is open now. To a Warren's relay nothing is sent before its challenge: see
-    /// [`Clock::challenged`].
+    /// The schedule of a connection that has just been opened. A Warren's mesh relay gets nothing
+    /// before its challenge: see [`Clock::challenged`].
     pub(super) fn new(now: Instant, sort: Sort) -> Self {
         Self {
             ask_every: ASK_STOCK_EVERY,
@@ -90,13 +91,13 @@ impl Clock {
         }
     }
 
-    /// The challenge has come: the relay is a Warren's.
+    /// Notes that the challenge has come, so the mesh relay is a Warren's.
     pub(super) fn challenged(&mut self, now: Instant) {
         self.ask_every = ASK_EVERY;
         self.register = Some(now);
     }
 
-    /// The relay has registered this node. Returns whether that is new.
+    /// Notes that the mesh relay has registered this node. Returns whether that is new.
     pub(super) fn registered(&mut self, now: Instant) -> bool {
         let is_new = !std::mem::replace(&mut self.registered, true);
         if is_new {
@@ -106,12 +107,12 @@ impl Clock {
         is_new
     }
 
-    /// Whether the relay has registered this node.
+    /// Whether the mesh relay has registered this node.
     pub(super) fn is_registered(&self) -> bool {
         self.registered
     }
 
-    /// A peer has come that was not listed, or whose offer has changed.
+    /// Notes that a peer has come that was not listed, or whose offer has changed.
     pub(super) fn news(&mut self, now: Instant) {
         let earliest = self.last_request.map_or(now, |at| at + ASK_AT_MOST);
         let soon = earliest.max(now + ASK_SOON);
@@ -120,12 +121,12 @@ impl Clock {
         }
     }
 
-    /// The list of nodes has come.
+    /// Notes that the list of nodes has come.
     pub(super) fn answered(&mut self, now: Instant) {
         self.discover = Some(now + self.ask_every);
     }
 
-    /// The relay wants no requests for that long.
+    /// Notes that the mesh relay accepts no requests for this time.
     pub(super) fn hold(&mut self, now: Instant, wait: Duration) {
         let until = now + wait;
         for due in [&mut self.register, &mut self.discover].into_iter().flatten() {
@@ -134,7 +135,7 @@ impl Clock {
         self.check = self.check.max(until);
     }
 
-    /// When the next step is due. `heard` is when something last came from the relay.
+    /// When the next step is due. `heard` is when the mesh relay last sent something.
     pub(super) fn next(&self, heard: Instant) -> Instant {
         let unregistered = (!self.registered).then_some(self.since + REGISTERED_WITHIN);
         let check = self.registered.then_some(self.check);
@@ -143,7 +144,7 @@ impl Clock {
         optional.into_iter().flatten().fold(first, Instant::min)
     }
 
-    /// The next step that is due now. Call it until it returns `None`.
+    /// The next step that is due now. Call this until it returns `None`.
     pub(super) fn due(&mut self, now: Instant, heard: Instant) -> Option<Step> {
         if now.saturating_duration_since(heard) >= DEAD {
             return Some(Step::Dead);
@@ -153,7 +154,7 @@ impl Clock {
         }
         if self.register.is_some_and(|due| due <= now) {
             self.register = Some(now + TELL_EVERY);
-            // A registration carries the offer: there is nothing new to check for a while.
+            // A registration contains the offer, so there is nothing new to check for a while.
             self.check = now + CHECK_EVERY;
             return Some(Step::Register);
         }
@@ -163,7 +164,7 @@ impl Clock {
         }
         if self.discover.is_some_and(|due| due <= now) {
             self.last_request = Some(now);
-            // Repeated if no answer comes by then; an answer sets the next regular time.
+            // It is repeated if no answer comes by then. An answer sets the next regular time.
             self.discover = Some(now + ANSWERED_WITHIN);
             return Some(Step::Discover);
         }

@@ -1,4 +1,4 @@
-//! Direct links instead of relay sessions, to the addresses of a peer's LAN listener.
+//! Direct links that replace relay sessions. They lead to the addresses of a peer's LAN listener.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -15,14 +15,16 @@ use crate::{lan, link::Link};
 /// The time limit for one address.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// The addresses that are tried at once.
+/// How many addresses are tried at a time.
 const AT_ONCE: usize = 2;
 
-/// The end that did not open the session dials only after this time: usually one of the two is enough.
+/// The end that did not open the session dials after this time. Usually the dial of the other end
+/// is enough.
 const AFTER_THE_OTHER: Duration = Duration::from_secs(6);
 
-/// The addresses of a peer that may be dialled: at most [`MAX_ADDRESSES`], each once. Loopback is dialled only if this
-/// machine's own listener is there: otherwise a peer could have any service of this machine dialled.
+/// The addresses of a peer that may be dialled: at most [`MAX_ADDRESSES`], each once. A loopback
+/// address is dialled only if this machine's own listener is on one. Otherwise a peer could make
+/// this machine dial any of its own services.
 pub(super) fn usable(claimed: &[SocketAddr], own: Option<IpAddr>) -> Vec<SocketAddr> {
     let on_loopback = own.is_some_and(|ip| ip.to_canonical().is_loopback());
     let mut usable: Vec<SocketAddr> = Vec::new();
@@ -48,7 +50,7 @@ fn is_usable(address: &SocketAddr, on_loopback: bool) -> bool {
     address.port() != 0 && is_host && (on_loopback || !ip.is_loopback())
 }
 
-/// Tries to reach a peer directly, after the two have met at a relay.
+/// Tries to link to a peer directly, after the two have met at a mesh relay.
 pub(super) fn begin(wan: &Arc<Wan>, peer: NodeId, opened_here: bool) {
     let own = Arc::clone(wan);
     wan.machine.tasks.spawn(async move {
@@ -62,7 +64,8 @@ pub(super) fn begin(wan: &Arc<Wan>, peer: NodeId, opened_here: bool) {
     });
 }
 
-/// A direct link to a peer, if one of its addresses answers. They are not dialled if that was tried a moment ago.
+/// A direct link to a peer, if one of its addresses answers. Addresses that were tried a short time
+/// ago are not dialled.
 pub(super) async fn reach(wan: &Wan, peer: &NodeId) -> Option<Arc<Link>> {
     if wan.peers.is_near(peer) {
         return None;
@@ -73,7 +76,7 @@ pub(super) async fn reach(wan: &Wan, peer: &NodeId) -> Option<Arc<Link>> {
     Some(link)
 }
 
-/// The first address that can be dialled. A few are tried at once.
+/// The first successful dial. A few addresses are tried at a time.
 async fn first<F, T, E>(addresses: &[SocketAddr], dial: impl Fn(SocketAddr) -> F) -> Option<T>
 where
     F: Future<Output = Result<T, E>>,

@@ -1,4 +1,4 @@
-//! Facts about peers and relays that are remembered while this process runs.
+//! Facts about peers and mesh relays that are remembered while this process runs.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::sort::Sort;
 
-/// The most peers of which something is remembered.
+/// The most peers of which a fact is remembered.
 const MAX_PEERS: usize = 4_096;
 
 /// The most addresses of one peer.
@@ -21,19 +21,20 @@ pub(super) const MAX_ADDRESSES: usize = 8;
 /// How long addresses without an answer are not tried again.
 const TRIED: Duration = Duration::from_secs(60);
 
-/// Facts about peers and relays.
+/// Facts about peers and mesh relays.
 #[derive(Debug, Default)]
 pub(super) struct Memory(Mutex<MemoryState>);
 
 #[derive(Debug, Default)]
 struct MemoryState {
-    /// Peers that had a sealed link. Nothing is sent to them in clear text again: otherwise a relay could remove the mark
-    /// by which Warrens know each other, and read everything.
+    /// Peers that had a sealed link. They are never sent anything in clear text again. Otherwise a
+    /// mesh relay could remove the mark by which Warrens know each other, and read everything.
     sealed: HashSet<NodeId>,
     /// The addresses of peers' LAN listeners, from their sealed hellos.
     addresses: HashMap<NodeId, Addresses>,
-    /// The sorts of relays, by host. They are in the settings, so there are few. A relay that was once a Warren's stays
-    /// one: otherwise an attacker in between could have this node send the signature that can be reused.
+    /// The sorts of mesh relays, by host. Mesh relays come from the settings, so there are few. One
+    /// that was a Warren's stays one. Otherwise an attacker in between could make this node send
+    /// the signature that can be reused.
     relays: HashMap<Arc<str>, Sort>,
 }
 
@@ -45,7 +46,7 @@ struct Addresses {
 }
 
 impl Memory {
-    /// A link to a peer is sealed.
+    /// Notes that a link to a peer is sealed.
     pub(super) fn sealed(&self, peer: &NodeId) {
         let mut state = self.lock();
         if state.sealed.len() < MAX_PEERS {
@@ -53,12 +54,12 @@ impl Memory {
         }
     }
 
-    /// Whether a link to a peer ever was sealed.
+    /// Whether a link to a peer was ever sealed.
     pub(super) fn was_sealed(&self, peer: &NodeId) -> bool {
         self.lock().sealed.contains(peer)
     }
 
-    /// A relay has shown its sort.
+    /// Notes the sort that a mesh relay has shown.
     pub(super) fn relay_is(&self, host: &Arc<str>, sort: Sort) {
         let mut state = self.lock();
         let known = state.relays.entry(Arc::clone(host)).or_insert(sort);
@@ -67,12 +68,12 @@ impl Memory {
         }
     }
 
-    /// The sort that a relay has shown.
+    /// The sort that a mesh relay has shown.
     pub(super) fn relay(&self, host: &str) -> Option<Sort> {
         self.lock().relays.get(host).copied()
     }
 
-    /// A peer can be reached at these addresses; there are at most [`MAX_ADDRESSES`].
+    /// Sets the addresses at which a peer can be reached. There are at most [`MAX_ADDRESSES`].
     pub(super) fn reachable_at(&self, peer: &NodeId, all: Vec<SocketAddr>) {
         let mut state = self.lock();
         let known = state.addresses.contains_key(peer);
@@ -81,13 +82,14 @@ impl Memory {
         } else if let Some(old) = state.addresses.get_mut(peer)
             && old.all == all
         {
-            // When they were last tried stays known.
+            // Nothing to do. The time of the last try is kept.
         } else if known || state.addresses.len() < MAX_PEERS {
             state.addresses.insert(*peer, Addresses { all, tried: None });
         }
     }
 
-    /// The addresses where a peer is to be dialled now. There are none if they were tried less than a minute ago.
+    /// The addresses at which a peer should be dialled now. There are none if they were tried less
+    /// than a minute ago.
     pub(super) fn to_try(&self, peer: &NodeId, now: Instant) -> Vec<SocketAddr> {
         let mut state = self.lock();
         let Some(addresses) = state.addresses.get_mut(peer) else { return Vec::new() };
@@ -98,7 +100,7 @@ impl Memory {
         addresses.all.clone()
     }
 
-    /// A peer was reached directly: its addresses are good.
+    /// Notes that a peer was reached directly, so its addresses are good.
     pub(super) fn reached(&self, peer: &NodeId) {
         if let Some(addresses) = self.lock().addresses.get_mut(peer) {
             addresses.tried = None;

@@ -1,18 +1,18 @@
-//! Links through relays, and the direct ones that take their place.
+//! Links through mesh relays, and the direct ones that take their place.
 //!
-//! A task for each relay keeps a connection to it. It registers this node, asks for the list of nodes, and reads what
-//! arrives. Each session has a task of its own that sends.
+//! For each mesh relay, a task keeps a connection to it. The task registers this node, asks for the
+//! list of nodes, and reads what arrives. Each relay session has a task of its own that sends.
 //!
-//! - `relay`: one relay, dialled again and again, and its state; `retry` says when
+//! - `relay`: one mesh relay, dialled again and again, and its state; `retry` says when
 //! - `connection`: one connection to it; `clock`: the schedule of its messages
-//! - `sort`: whether a relay is a Warren's or a stock one
-//! - `registration`: this node's offer at a relay
-//! - `roster`: the nodes that a relay lists
+//! - `sort`: whether a mesh relay is a Warren's or a stock one
+//! - `registration`: this node's offer at a mesh relay
+//! - `roster`: the nodes that a mesh relay lists
 //! - `sessions`: the sessions over it, until they are links; `words`: frames between their ends
 //! - `outward`: the outgoing payloads of a session
-//! - `reach`: a link to a peer that has none
-//! - `direct`: direct links, which relieve the relays
-//! - `memory`: what is remembered of peers and relays
+//! - `reach`: opens a link to a peer that has none
+//! - `direct`: direct links, which relieve the mesh relays
+//! - `memory`: what is remembered of peers and mesh relays
 
 mod clock;
 mod connection;
@@ -49,16 +49,17 @@ use crate::{
     this_machine::ThisMachine,
 };
 
-/// The most relays that this machine is registered at.
+/// The most mesh relays at which this machine registers.
 const MAX_RELAYS: usize = 32;
 
-/// The relays that this machine is registered at, and what is remembered of peers behind them.
+/// The mesh relays at which this machine registers, and what is remembered of the peers behind
+/// them.
 pub(crate) struct Wan {
     machine: Arc<ThisMachine>,
     peers: Arc<Peers>,
-    /// For direct links.
+    /// Makes direct links.
     lan: Arc<Lan>,
-    /// Weak: the node owns this.
+    /// Weak, since the node owns this.
     events: Weak<dyn LinkEvents>,
     relays: Mutex<Vec<Arc<Relay>>>,
     memory: Arc<Memory>,
@@ -83,12 +84,12 @@ impl Wan {
         }
     }
 
-    /// The state of this machine at each relay, in the order of the settings.
+    /// The state of this machine at each mesh relay, in the order of the settings.
     pub(crate) fn status(&self) -> Vec<RelayStatus> {
         self.relays().iter().map(|relay| relay.status()).collect()
     }
 
-    /// The link to a peer: the one that there is, or one that is opened for it, within 10 s.
+    /// The link to a peer: the present one, or a new one, which is opened within 10 s.
     ///
     /// # Errors
     /// [`NoLink`], in words for people.
@@ -102,7 +103,8 @@ impl Wan {
         }
     }
 
-    /// A peer has said over `link` where its LAN listener can be reached: a direct link is tried there.
+    /// Takes in where a peer's LAN listener can be reached, as the peer said over `link`. A direct
+    /// link is tried there.
     pub(crate) fn learn_addresses(
         self: &Arc<Self>,
         peer: &NodeId,
@@ -111,14 +113,14 @@ impl Wan {
     ) {
         let own = self.machine.settings.listen.map(|address| address.ip());
         self.memory.reachable_at(peer, direct::usable(addresses, own));
-        // A peer without the passcode could otherwise have this node dial any address.
+        // Without this check, a peer without the passcode could make this node dial any address.
         if link.proved && !addresses.is_empty() {
             direct::begin(self, *peer, link.opened_here);
         }
     }
 
-    /// The connected relays that list a peer. The order is the same at both ends, so that two nodes which reach for each
-    /// other at once meet at the same relay.
+    /// The connected mesh relays that list a peer. The order is the same at both ends, so that two
+    /// nodes which reach for each other at once meet at the same mesh relay.
     fn listing(&self, peer: &Peer) -> Vec<Arc<Relay>> {
         let hosts = peer.relays();
         let lists =
@@ -133,7 +135,7 @@ impl Wan {
     }
 }
 
-/// Keeps a connection to each relay of the settings, until the node stops.
+/// Keeps a connection to each mesh relay of the settings, until the node stops.
 pub(crate) async fn run(wan: Arc<Wan>) {
     let Some(events) = wan.events.upgrade() else { return };
     let mut tasks = JoinSet::new();
@@ -150,11 +152,12 @@ pub(crate) async fn run(wan: Arc<Wan>) {
         wan.relays().push(Arc::new(relay));
         tasks.spawn(relay::run(url, parts, asks));
     }
-    // A task that panicked has ended, too.
+    // A task that panicked has ended as well, so its result does not matter.
     while tasks.join_next().await.is_some() {}
 }
 
-/// The relays of the settings, each once: a node would throw itself out of one that it dials twice.
+/// The mesh relays of the settings, each once. A node that dialled one twice would replace its own
+/// connection there again and again.
 fn addresses(machine: &ThisMachine) -> Vec<url::Url> {
     let mut urls: Vec<url::Url> = Vec::new();
     let id = machine.id();

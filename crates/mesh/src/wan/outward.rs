@@ -1,4 +1,4 @@
-//! The outgoing payloads of a relay session, as `relayData`.
+//! Sends the payloads of a relay session, as `relayData`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,10 +10,11 @@ use wire::Outbox;
 use super::words::{self, kind};
 use crate::link::{Link, Outgoing, Payload};
 
-/// The longest message in clear text, in bytes: in base64 it has to fit into what stock relays take.
+/// The longest message in clear text, in bytes. In base64 it must fit into what stock mesh relays
+/// take.
 const MAX_PLAIN: usize = 11 * 1024 * 1024;
 
-/// When something else than a heartbeat last went over a link, in either direction.
+/// When a payload other than a heartbeat last went over a link, in either direction.
 #[derive(Debug)]
 pub(super) struct LastUse(Mutex<Instant>);
 
@@ -22,7 +23,7 @@ impl LastUse {
         Self(Mutex::new(now))
     }
 
-    /// A payload goes over the link.
+    /// Notes that a payload goes over the link.
     pub(super) fn passes(&self, payload: &[u8]) {
         if !is_heartbeat(payload) {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
@@ -34,7 +35,7 @@ impl LastUse {
     }
 }
 
-/// Whether a payload is a heartbeat, or the answer to one, in either form.
+/// Whether a payload is a heartbeat, or the answer to one, in either dialect.
 fn is_heartbeat(payload: &[u8]) -> bool {
     payload.starts_with(b"{\"heartbeat")
 }
@@ -49,16 +50,16 @@ pub(super) struct Outward {
     pub(super) sealer: Option<Sealer>,
     pub(super) link: Arc<Link>,
     pub(super) outgoing: Outgoing,
-    /// To the relay.
+    /// The outbox of the connection to the mesh relay.
     pub(super) outbox: Outbox,
-    /// Locked by the session whose frame goes to the relay next. The lock is fair, so the sessions take turns, and one
-    /// that sends a model does not hold up the others.
+    /// Held by the session whose frame goes to the mesh relay next. The lock is fair, so sessions
+    /// take turns, and one that sends a model does not delay the others.
     pub(super) turn: Arc<Turn<()>>,
     pub(super) last_use: Arc<LastUse>,
 }
 
 impl Outward {
-    /// Sends until the link is closed or the relay is gone.
+    /// Sends until the link is closed or the connection to the mesh relay has ended.
     pub(super) async fn run(mut self) {
         while let Some(payload) = self.outgoing.next().await {
             let Some(frames) = self.frames(&payload) else { return };
@@ -72,7 +73,7 @@ impl Outward {
         }
     }
 
-    /// A payload as `relayData`; `None` when it cannot be sent, which closes the link.
+    /// A payload as `relayData` frames. `None` if it cannot be sent; then the link is closed.
     fn frames(&mut self, payload: &Payload) -> Option<Vec<String>> {
         let (head, body) = payload.parts();
         self.last_use.passes(head);

@@ -1,4 +1,4 @@
-//! A link to a peer that has none.
+//! Opens a link to a peer that has none.
 
 use std::{
     collections::HashMap,
@@ -21,12 +21,12 @@ use crate::{
 /// The time limit for a link.
 const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long direct addresses are tried before the relays are.
+/// How long direct addresses are tried before mesh relays are.
 const DIRECT_WITHIN: Duration = Duration::from_secs(2);
 
 type ReachResult = Result<Arc<Link>, NoLink>;
 
-/// The running attempts to reach peers: one for each peer, however many callers wait.
+/// The running attempts to link to peers. There is one for each peer, however many callers wait.
 #[derive(Default)]
 pub(super) struct Flights(Mutex<HashMap<NodeId, watch::Receiver<Option<ReachResult>>>>);
 
@@ -36,7 +36,7 @@ impl Flights {
     }
 }
 
-/// The result of the running attempt to reach a peer, or of one that begins now.
+/// The result of the running attempt to link to a peer, or of one that begins now.
 pub(super) async fn join(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> ReachResult {
     let mut flight = flight(wan, peer, id);
     let stopped = || NoLink("this node stops".to_owned());
@@ -46,7 +46,7 @@ pub(super) async fn join(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> ReachR
 
 fn flight(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> watch::Receiver<Option<ReachResult>> {
     let mut flights = wan.flights.lock();
-    // An attempt that was stopped stays in the map, but its sender is gone.
+    // An attempt that was stopped stays in the map, but its sender is dropped.
     if let Some(flight) = flights.get(&id).filter(|flight| flight.has_changed().is_ok()) {
         return flight.clone();
     }
@@ -54,11 +54,13 @@ fn flight(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> watch::Receiver<Optio
     flights.insert(id, flight.clone());
     drop(flights);
     let (own, peer) = (Arc::clone(wan), Arc::clone(peer));
-    // A task of its own: the caller that began it may stop waiting before the others do.
+    // The attempt has a task of its own, since the caller that began it may stop waiting before
+    // other callers do.
     wan.machine.tasks.spawn(async move {
         let reaching = reach(&own, &peer, id);
         let reached = own.machine.stop.run_until_cancelled(reaching).await;
-        // Before the result is sent: a caller that comes later must not find an attempt that has ended.
+        // Removed before the result is sent, so that a later caller does not find an attempt that
+        // has ended.
         own.flights.lock().remove(&id);
         if let Some(reached) = reached {
             // The callers may have stopped waiting.
@@ -68,7 +70,8 @@ fn flight(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> watch::Receiver<Optio
     flight
 }
 
-/// Opens a link: directly, if that is known to be possible, or else through a relay that lists the peer.
+/// Opens a link: directly if a known address answers, and otherwise through a mesh relay that lists
+/// the peer.
 async fn reach(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> ReachResult {
     let until = Instant::now() + REACHED_WITHIN;
     if let Ok(Some(link)) = timeout(DIRECT_WITHIN, direct::reach(wan, &id)).await {

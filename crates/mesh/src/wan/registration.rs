@@ -1,4 +1,4 @@
-//! This node's registration at a relay.
+//! This node's registration at a mesh relay.
 
 use base::NodeId;
 use protocol::mesh::{
@@ -17,15 +17,15 @@ use crate::this_machine::ThisMachine;
 #[derive(Debug)]
 pub(super) struct Registration {
     sort: Sort,
-    /// The relay's name, as a challenge has it.
+    /// The mesh relay's name, as it is signed with a challenge.
     host: String,
-    /// The nonce of the relay's challenge, once it has come.
+    /// The nonce of the mesh relay's challenge, once it has come.
     nonce: Option<String>,
-    /// The offer that the relay was last sent.
+    /// The offer that the mesh relay was last sent.
     sent: Option<AnnouncedOffer>,
 }
 
-/// The part of an offer by which others choose a peer.
+/// The part of an offer by which other nodes choose a peer.
 #[derive(Debug, PartialEq)]
 struct AnnouncedOffer {
     models: Vec<String>,
@@ -34,33 +34,34 @@ struct AnnouncedOffer {
 }
 
 impl Registration {
-    /// At a relay of this name and sort.
+    /// A registration at a mesh relay of this sort and name.
     pub(super) fn new(sort: Sort, host: String) -> Self {
         Self { sort, host, nonce: None, sent: None }
     }
 
-    /// The sort that the relay had when the connection began.
+    /// The sort that the mesh relay had when the connection began.
     pub(super) fn sort(&self) -> Sort {
         self.sort
     }
 
-    /// Whether the relay has sent a challenge, so that the signature cannot be reused.
+    /// Whether the mesh relay has sent a challenge, so that the signature cannot be reused.
     pub(super) fn is_challenged(&self) -> bool {
         self.nonce.is_some()
     }
 
-    /// The relay has sent a challenge. The first one counts.
+    /// Takes in the mesh relay's challenge. Only the first one counts.
     pub(super) fn challenged(&mut self, nonce: String) {
         self.nonce.get_or_insert(nonce);
     }
 
-    /// The registration, signed for the relay's challenge, or as stock peers sign. `None` as long as a Warren's relay has
-    /// not sent its challenge.
+    /// The registration, signed for the mesh relay's challenge or as stock peers sign. `None` while
+    /// a Warren's mesh relay has not sent its challenge.
     pub(super) fn message(&mut self, machine: &ThisMachine) -> Option<String> {
         let (identity, node) = (&machine.identity, machine.id());
         let text = match &self.nonce {
             Some(nonce) => challenge_text(nonce, &self.host, &node),
-            // An attacker in between may hold the challenge back to get the signature that can be reused.
+            // An attacker in between may hold back the challenge, to get the signature that can be
+            // reused.
             None if self.sort == Sort::Warren => return None,
             None => register_text(&node),
         };
@@ -95,11 +96,11 @@ impl AnnouncedOffer {
     }
 }
 
-/// The capabilities with as many models as fit. Links bring the rest.
+/// The capabilities, with as many models as fit. A link brings the others.
 fn within_bounds(mut capabilities: Capabilities) -> Box<RawValue> {
     loop {
         let raw = serde_json::value::to_raw_value(&capabilities);
-        // Only strings, numbers and lists: they serialise.
+        // They have only strings, numbers and lists, so they always serialise.
         let raw = raw.unwrap_or_else(|_| RawValue::NULL.to_owned());
         if raw.get().len() <= MAX_CAPABILITIES || capabilities.loaded_models.is_empty() {
             return raw;
@@ -109,7 +110,8 @@ fn within_bounds(mut capabilities: Capabilities) -> Box<RawValue> {
     }
 }
 
-/// The answer to a stock Mac's offer of a direct connection. It names no address, so that the Mac opens a session.
+/// The answer to a stock Mac's offer of a direct connection. It gives no usable address, so that
+/// the Mac opens a session.
 pub(super) fn answer(identity: &Identity, peer: &NodeId, session: &str) -> String {
     let (from, to) = (identity.node_id().to_string(), peer.to_string());
     let signature = sign_hex(identity, &offer_text(&from, &to, session));

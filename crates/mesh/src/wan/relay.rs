@@ -1,4 +1,5 @@
-//! One relay: dialled, and dialled again when its connection has ended; and its status for the administrator.
+//! One mesh relay: it is dialled, and dialled again when its connection has ended; and its status
+//! for the administrator.
 
 use std::{
     future::Future,
@@ -24,29 +25,30 @@ use super::{
 };
 use crate::link::{Link, NoLink};
 
-/// The time limit for a relay's answer.
+/// The time limit for dialling a mesh relay.
 const DIALLED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The most requests for links that wait.
 pub(super) const MAX_ASKS: usize = 256;
 
-/// A connection that lasts this long shows that no other machine with this node's key is at the relay.
+/// A connection that lasts this long shows that no other machine uses this node's key at the mesh
+/// relay.
 const ALONE: Duration = Duration::from_secs(300);
 
 const SAME_KEY: &str = "another machine is registered there with this node's key: two machines cannot \
                         be one node. Move `mesh.key` away on one of them";
 
-/// A handle to one relay.
+/// A handle to one mesh relay.
 #[derive(Debug)]
 pub(super) struct Relay {
-    /// For people; also the name under which a peer notes who lists it.
+    /// For people; also the name under which a peer notes which mesh relays list it.
     pub(super) host: Arc<str>,
     pub(super) status: Arc<LiveStatus>,
     asks: mpsc::Sender<Ask>,
 }
 
 impl Relay {
-    /// A relay, and the queue of requests for links through it.
+    /// A mesh relay, and the queue of requests for links through it.
     pub(super) fn new(url: &Url) -> (Self, mpsc::Receiver<Ask>) {
         let host: Arc<str> = url[Position::BeforeHost..Position::AfterPort].into();
         let status = LiveStatus::new(base::redact_url(url.as_str()), Arc::clone(&host));
@@ -54,12 +56,12 @@ impl Relay {
         (Self { host, status: Arc::new(status), asks }, queue)
     }
 
-    /// The state of this machine there.
+    /// The state of this machine at the mesh relay.
     pub(super) fn status(&self) -> RelayStatus {
         self.status.get()
     }
 
-    /// A link to a peer through this relay, opened if necessary.
+    /// A link to a peer through this mesh relay. It is opened if there is none.
     pub(super) async fn link(&self, peer: NodeId) -> Result<Arc<Link>, NoLink> {
         let gone = || NoLink(format!("the connection to the relay {} has ended", self.host));
         let (answer, answered) = oneshot::channel();
@@ -68,11 +70,11 @@ impl Relay {
     }
 }
 
-/// The URL of a relay. Its path is `/ws` unless another is given. The node's id is in its query, so that no proxy takes
-/// two nodes for one.
+/// The URL of a mesh relay. Its path is `/ws` unless another is given. The node's id is in its
+/// query, so that a proxy does not mistake two nodes for one.
 ///
 /// # Errors
-/// Text that says what is wrong.
+/// Text that says what is wrong with the URL.
 pub(super) fn address(text: &str, own: &NodeId) -> Result<Url, String> {
     let mut url = Url::parse(text).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "ws" | "wss" | "http" | "https") || !url.has_host() {
@@ -86,7 +88,7 @@ pub(super) fn address(text: &str, own: &NodeId) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Keeps a connection to a relay, until the node stops.
+/// Keeps a connection to a mesh relay, until the node stops.
 pub(super) async fn run(url: Url, parts: Parts, mut asks: mpsc::Receiver<Ask>) {
     let mut retry = Retry::new();
     loop {
@@ -100,7 +102,7 @@ pub(super) async fn run(url: Url, parts: Parts, mut asks: mpsc::Receiver<Ask>) {
         let stood = begun.elapsed();
         report(&parts, replaced, &why, stood);
         let delay = retry.after(stood, replaced, wire::dial::jitter());
-        // Callers that ask meanwhile are refused at once, and can try another relay.
+        // Meanwhile callers are refused at once, so that they can try another mesh relay.
         let wait = deny(&mut asks, &why, sleep(delay));
         if parts.machine.stop.run_until_cancelled(wait).await.is_none() {
             return;
@@ -148,7 +150,7 @@ async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> Co
     Connection::run(parts, link, outbox, registration, asks).await
 }
 
-/// Waits, and refuses every request for a link meanwhile.
+/// Waits for a future. Meanwhile it refuses every request for a link.
 async fn deny<T>(asks: &mut mpsc::Receiver<Ask>, why: &str, wait: impl Future<Output = T>) -> T {
     tokio::pin!(wait);
     loop {
@@ -163,22 +165,22 @@ async fn deny<T>(asks: &mut mpsc::Receiver<Ask>, why: &str, wait: impl Future<Ou
     }
 }
 
-/// The state of this machine at a relay.
+/// The state of this machine at a mesh relay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct RelayStatus {
     /// Its URL, without credentials.
     pub(crate) url: String,
     /// Its host, for people.
     pub(crate) host: Arc<str>,
-    /// Since when it is connected, in milliseconds since 1970; `None`: it is not.
+    /// Since when it is connected, in milliseconds since 1970; `None` if it is not.
     pub(crate) connected_since_ms: Option<u64>,
     /// Whether this machine is registered there.
     pub(crate) registered: bool,
-    /// Whether the registration cannot be replayed: the relay asked for an answer of its own.
+    /// Whether the mesh relay sent a challenge, so that the registration cannot be replayed.
     pub(crate) challenged: bool,
-    /// Peers that it lists.
+    /// How many peers it lists.
     pub(crate) listed: usize,
-    /// Sessions through it.
+    /// How many relay sessions go through it.
     pub(crate) sessions: usize,
     /// The last error.
     pub(crate) last_error: Option<String>,
@@ -186,7 +188,7 @@ pub(crate) struct RelayStatus {
     pub(crate) problem: Option<String>,
 }
 
-/// A [`RelayStatus`] that changes.
+/// A [`RelayStatus`] that can be changed.
 #[derive(Debug)]
 pub(super) struct LiveStatus(Mutex<RelayStatus>);
 
@@ -208,7 +210,7 @@ impl LiveStatus {
         change(&mut self.lock());
     }
 
-    /// The connection has ended, or did not come about.
+    /// Notes that the connection has ended, or could not be opened.
     pub(super) fn down(&self, why: &str) {
         self.set(|status| {
             status.connected_since_ms = None;

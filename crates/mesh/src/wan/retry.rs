@@ -1,25 +1,25 @@
-//! When a relay is dialled again. Pure.
+//! When a mesh relay is dialled again. Pure.
 
 use std::time::Duration;
 
 use base::Backoff;
 
-/// The first delay, and the longest.
+/// The first delay, and the longest one.
 const FIRST: Duration = Duration::from_secs(1);
 const LAST: Duration = Duration::from_secs(60);
 
-/// After a connection that lasted this long earlier failures no longer count.
+/// After a connection that lasted this long, earlier failures no longer count.
 const GOOD: Duration = Duration::from_secs(60);
 
-/// How long this node waits when it and another machine with the same key have replaced each other twice within a
-/// minute. Otherwise they would do so every second, and neither would be of use.
+/// How long this node waits after it and another machine with the same key have replaced each other
+/// twice within a minute. Otherwise they would do so every second, and neither would be of use.
 const APART: Duration = Duration::from_secs(60);
 
-/// When a relay is dialled again.
+/// When a mesh relay is dialled again.
 #[derive(Debug)]
 pub(super) struct Retry {
     backoff: Backoff,
-    /// Whether this node's connection was replaced, and none has lasted since.
+    /// Whether this node's connection was replaced, and none has lasted since then.
     replaced: bool,
 }
 
@@ -28,8 +28,8 @@ impl Retry {
         Self { backoff: Backoff::new(FIRST, LAST), replaced: false }
     }
 
-    /// How long to wait after a connection that lasted for `stood`, or was not opened. `replaced`: a connection with the
-    /// same key has replaced it. `random` is any random number.
+    /// How long to wait after a connection that lasted for `stood`, or was not opened. `replaced`
+    /// says that a connection with the same key has replaced it. `random` is any random number.
     pub(super) fn after(&mut self, stood: Duration, replaced: bool, random: u32) -> Duration {
         if stood >= GOOD {
             self.backoff.reset();

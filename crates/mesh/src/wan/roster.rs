@@ -1,4 +1,4 @@
-//! The nodes that a relay lists. Pure.
+//! The nodes that a mesh relay lists. Pure.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use protocol::mesh::WarrenNode;
 
 use super::sessions::{RelayedPeer, Seals};
 
-/// The most peers that are taken from one relay.
+/// The most peers that are taken from one mesh relay.
 const MAX_LISTED: usize = 10_000;
 
-/// The nodes that a relay lists.
+/// The nodes that a mesh relay lists.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
     listed: HashMap<NodeId, Entry>,
-    /// The number of the list that is or was last read.
+    /// The number of the list that is being read, or was read last.
     list: u64,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Roster {
 struct Entry {
     warren: Option<Seals>,
     has_models: bool,
-    /// The last list that it was in.
+    /// The number of the last list that contained it.
     list: u64,
 }
 
@@ -32,7 +32,7 @@ impl Roster {
         self.list += 1;
     }
 
-    /// A peer is in the list, with models or without. Returns `false` if there are too many to take it.
+    /// Takes in a peer of the list. Returns `false` if there are too many to take it.
     pub(super) fn lists(
         &mut self,
         peer: NodeId,
@@ -47,7 +47,7 @@ impl Roster {
         true
     }
 
-    /// The list was read to its end. Returns the peers that are not in it any more.
+    /// Ends the reading of a list. Returns the peers that are no longer in it.
     pub(super) fn end(&mut self) -> Vec<NodeId> {
         let list = self.list;
         let gone = |(peer, entry): (&NodeId, &Entry)| (entry.list != list).then_some(*peer);
@@ -56,12 +56,12 @@ impl Roster {
         gone
     }
 
-    /// A peer has left. Returns whether it was listed.
+    /// Notes that a peer has left. Returns whether it was listed.
     pub(super) fn left(&mut self, peer: &NodeId) -> bool {
         self.listed.remove(peer).is_some()
     }
 
-    /// The relay's facts about a peer.
+    /// What the mesh relay says about a peer.
     pub(super) fn who(&self, peer: &NodeId) -> RelayedPeer {
         match self.listed.get(peer) {
             Some(entry) => RelayedPeer { listed: true, warren: entry.warren },
@@ -74,7 +74,7 @@ impl Roster {
         self.listed.get(peer).is_some_and(|entry| entry.has_models)
     }
 
-    /// All that are listed.
+    /// All listed peers.
     pub(super) fn all(&self) -> Vec<NodeId> {
         self.listed.keys().copied().collect()
     }

@@ -1,27 +1,27 @@
-//! The sort of a relay: a Warren's or a stock one. Pure.
+//! The sort of a mesh relay: a Warren's or a stock one. Pure.
 //!
-//! A Warren's relay sends a challenge, and is never sent the signature that can be reused. A relay
-//! that accepts the subprotocol proves nothing by it: stock relays accept the first that is offered. The proof is a
-//! header that only Warrens send.
+//! A Warren's mesh relay sends a challenge, and is never sent the signature that can be reused.
+//! That a mesh relay accepts the subprotocol proves nothing, since stock ones accept the first
+//! subprotocol that is offered. The proof is a header that only Warrens send.
 
 use http::HeaderMap;
 use protocol::mesh::relay::{SUBPROTOCOL, SUBPROTOCOL_HEADER, SUBPROTOCOL_VERSION};
 
-/// The sort of a relay, once a connection to it is open.
+/// The sort of a mesh relay, once a connection to it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// A Warren's: it says so, or has sent a challenge before. An attacker in between can remove the
-    /// header and the challenge, but not what is remembered.
+    /// A Warren's: it says so, or has sent a challenge before. An attacker in between can remove
+    /// the header and the challenge, but not what this node remembers.
     Warren,
-    /// It accepts the subprotocol and sends no header: a stock one, or a Warren's behind a proxy that drops the header. A
-    /// challenge shows which, if it comes soon.
+    /// It accepts the subprotocol and sends no header. It is a stock one, or a Warren's behind a
+    /// proxy that drops the header. A challenge, if it comes soon, shows that it is a Warren's.
     Unclear,
     /// A stock one.
     Stock,
 }
 
 impl Sort {
-    /// Follows from the relay's answer and from what is remembered of it.
+    /// The sort that follows from the mesh relay's answer and from what is remembered of it.
     pub(super) fn of(
         subprotocol: Option<&str>,
         headers: &HeaderMap,

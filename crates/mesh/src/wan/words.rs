@@ -1,10 +1,11 @@
-//! The frames of a relay session that carry no message: those of the handshake, and the close with its reason.
+//! The frames of a relay session without a message of the mesh: those of the handshake, sealed
+//! records, and the close with its reason.
 
 use base::{NodeId, plain};
 use protocol::mesh::relay::{Forward, ForwardKind, forward::relay_data};
 use serde::{Deserialize, Serialize};
 
-/// The first byte of a `relayData` between Warrens. If it is `{`, it begins a message in clear text.
+/// The first byte of a `relayData` between Warrens. A `{` instead begins a message in clear text.
 pub(super) mod kind {
     /// The first message of Noise IK.
     pub(in crate::wan) const FIRST: u8 = 0x11;
@@ -16,15 +17,15 @@ pub(super) mod kind {
     pub(in crate::wan) const FIRST_WITH_PASSCODE: u8 = 0x14;
 }
 
-/// The most of a reason that is kept, in bytes.
+/// The longest reason that is kept, in bytes.
 const MAX_REASON: usize = 300;
 
-/// A `relayData` of this kind, with this content.
+/// A `relayData` with this kind and content.
 pub(super) fn data(own: &str, peer: &str, session: &str, kind: u8, content: &[u8]) -> String {
     relay_data(own, peer, session, &[&[kind], content].concat())
 }
 
-/// The message that ends a session. The reason is in a field that stock peers ignore.
+/// The message that ends a session. Its reason is in a field that stock peers ignore.
 pub(super) fn close(own: &NodeId, peer: &NodeId, session: &str, reason: &str) -> String {
     let close = Close {
         from: &own.to_string(),
@@ -32,7 +33,7 @@ pub(super) fn close(own: &NodeId, peer: &NodeId, session: &str, reason: &str) ->
         session,
         to: &peer.to_string(),
     };
-    // Text alone: it serialises.
+    // It has only text, so it always serialises.
     let body = serde_json::to_string(&close).unwrap_or_default();
     format!("{{\"{}\":{body}}}", ForwardKind::RelayClose.name())
 }

@@ -9,7 +9,7 @@ use wire::Utf8Bytes;
 
 use super::{Connection, Now, Switchboard};
 
-/// Why a message is not passed on.
+/// Why a message is not passed on. Variants without a comment are explained by their errors.
 enum Refusal {
     Stranger,
     NotItself,
@@ -24,7 +24,8 @@ const TOO_MANY_OF_PAIR: &str =
     "The two nodes have as many relay sessions with each other as they may";
 
 impl Switchboard {
-    /// Passes a message on, or tells its sender why not. Returns how long to read nothing from the sender.
+    /// Passes a message on, or tells its sender why not. Returns how long nothing may be read from
+    /// the sender.
     pub(super) fn forward(
         &mut self,
         now: Now,
@@ -49,7 +50,8 @@ impl Switchboard {
         }
     }
 
-    /// A receiver has not read for too long: the session ends, and both ends get the reason.
+    /// Handles a receiver that has not read for too long: the session ends, and both ends get the
+    /// reason.
     pub fn give_up(&mut self, from: Connection, to: Connection, session: &str) {
         let words = "The other end reads too slowly: the relay session is closed";
         let error = RelayError::new(Code::PeerTooSlow, words).in_session(session);
@@ -81,7 +83,7 @@ impl Switchboard {
     }
 
     fn find(&self, id: &str) -> Option<Connection> {
-        // A key may be written in upper case, but hardly ever is.
+        // A key may be written in upper case, but hardly ever is. So the exact id is tried first.
         let exact = self.nodes.get(id);
         exact.copied().or_else(|| self.nodes.get(&RelayNodeId::new(id).ok()?).copied())
     }
@@ -93,12 +95,12 @@ impl Switchboard {
         to: Connection,
         session: &str,
     ) -> Result<(), Refusal> {
-        // A peer repeats it when the answer was lost.
+        // A peer repeats the request when the answer was lost.
         if self.sessions.used(from, to, session, now.instant) {
             return Ok(());
         }
         self.make_room_between(now, from, to)?;
-        // Both ends are bounded: otherwise a node could be filled with sessions that others open.
+        // Both ends are bounded. Otherwise a node could be filled with sessions that others open.
         for node in [from, to] {
             if self.sessions.of(node) < self.settings.max_sessions {
                 continue;
@@ -120,7 +122,8 @@ impl Switchboard {
         Ok(())
     }
 
-    /// Ends a session for the relay. Each end gets a close that comes from the other end: peers know no other.
+    /// Ends a session on the mesh relay's own account. Each end gets a close in the name of the
+    /// other end, since peers know no other kind.
     fn end_session(&mut self, a: Connection, b: Connection, session: &str) {
         if !self.sessions.close(a, b, session) {
             return;
@@ -151,7 +154,8 @@ impl Switchboard {
         }
     }
 
-    /// Counts an error against the rate of messages. Otherwise a node could cause errors without end by `relayData`.
+    /// Counts an error against the rate of control messages. Otherwise a node could cause errors
+    /// without bound by `relayData`.
     fn may_get_error(&mut self, now: Now, from: Connection) -> bool {
         let Some(line) = self.lines.get_mut(&from) else { return false };
         let paid = line.control.take(now.instant);
@@ -166,7 +170,8 @@ impl Switchboard {
         };
         let (code, error) = match refusal {
             Refusal::Stranger => return self.refuse_stranger(from),
-            // The other end has closed it first: nothing is lost, and nobody waits for an answer.
+            // The other end has closed the session first. Nothing is lost, and no node waits for an
+            // answer.
             Refusal::NoSession if message.kind == ForwardKind::RelayClose => {
                 return self.refused(Code::SessionNotFound);
             }

@@ -35,7 +35,7 @@ use crate::{
     settings::Settings,
 };
 
-/// A connection's number. None is used twice.
+/// A connection's number. No number is used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Connection(u64);
 
@@ -57,16 +57,16 @@ pub enum Output {
         to: Connection,
         /// The message.
         text: Utf8Bytes,
-        /// Whether its sender is not read until there is room for it.
+        /// Whether nothing is read from its sender until there is room for it.
         waits: bool,
     },
     /// Close a connection. It gets no more outputs.
     Close {
-        /// This one.
+        /// The connection.
         connection: Connection,
-        /// The code of WebSocket.
+        /// The WebSocket close code.
         code: u16,
-        /// For people.
+        /// The reason, for people.
         reason: &'static str,
     },
 }
@@ -96,14 +96,14 @@ pub struct ReceivedMessage<'a> {
 pub struct Standing {
     /// Whether its node is registered.
     pub registered: bool,
-    /// How long to read nothing, since its rate is used up.
+    /// How long nothing may be read from it, because its rate is used up.
     pub pause: Duration,
 }
 
 /// Checks the signature of a node over a text.
 pub type Verify = fn(&NodeId, &str, &str) -> bool;
 
-/// A connection that is refused this often in a row for its rate is closed.
+/// A connection with this many messages in a row refused for its rate is closed.
 const MAX_STRIKES: u32 = 1_000;
 
 /// Why a connection is closed.
@@ -124,7 +124,7 @@ pub struct Switchboard {
     next: u64,
     lines: HashMap<Connection, Line>,
     nodes: HashMap<RelayNodeId, Connection>,
-    /// The connections that get joins and leaves, since they have asked for the list of nodes.
+    /// The connections that have asked for the list of nodes. They get joins and leaves.
     watchers: BTreeSet<Connection>,
     sessions: Sessions,
     outputs: VecDeque<Output>,
@@ -155,7 +155,7 @@ struct Node {
     name: String,
     record: PeerRecord,
     facts: Facts,
-    /// The signature that proved it; empty without one.
+    /// The signature with which it registered; empty if there was none.
     signature: String,
     heard_ms: u64,
 }
@@ -177,7 +177,8 @@ impl Switchboard {
         }
     }
 
-    /// A connection was opened. If it has a challenge, its registration must answer it. `None` when there are too many.
+    /// Adds a connection. If it has a challenge, its registration must answer it. `None` if there
+    /// are too many that have not registered.
     pub fn connected(&mut self, now: Now, challenge: Option<Challenge>) -> Option<Connection> {
         let strangers = self.lines.len().saturating_sub(self.nodes.len());
         if strangers >= self.settings.max_strangers {
@@ -221,7 +222,7 @@ impl Switchboard {
         Standing { registered, pause }
     }
 
-    /// A connection has ended.
+    /// Removes a connection that has ended.
     pub fn gone(&mut self, now: Now, connection: Connection) {
         self.leave(now, connection);
         self.lines.remove(&connection);
@@ -276,7 +277,8 @@ impl Switchboard {
         if let Err(wait) = line.control.take(now.instant) {
             return self.strike(now, connection, wait);
         }
-        // Strikes are counted in a row: a node that heeds the limit now and then is not closed.
+        // Only strikes in a row count. A node that keeps to the limit from time to time is not
+        // closed.
         line.strikes = 0;
         match message {
             Err(fault) => self.refuse(connection, fault.code(), &fault.reply()),
@@ -300,7 +302,8 @@ impl Switchboard {
     }
 
     fn limit(&mut self, connection: Connection, wait: Duration) {
-        // Rounded up to a tenth, and never zero: a node that waits this long is let through.
+        // Rounded up to a tenth of a second, and never zero. A node that waits this long is let
+        // through.
         let seconds = (wait.as_secs_f64() * 10.0).ceil().max(1.0) / 10.0;
         let error = RelayError::new(Code::RateLimited, format!("Try again in {seconds} s"));
         self.refuse(connection, Code::RateLimited, &error.retry_after(seconds));

@@ -15,8 +15,8 @@ use crate::bucket::Bucket;
 const MAX_EARLY: usize = 256;
 
 impl Switchboard {
-    /// Answers a request for the list of nodes. If it comes before the registration, it is answered after that: stock
-    /// gateways ask this early, and ask again only 10 s later.
+    /// Answers a request for the list of nodes. A request that comes before the registration is
+    /// answered after it: stock gateways ask this early, and ask again only 10 s later.
     pub(super) fn discover(
         &mut self,
         now: Now,
@@ -52,7 +52,7 @@ impl Switchboard {
         self.refuse(connection, Code::NotRegistered, &error);
     }
 
-    /// Announces a node that has come, or whose offer has changed.
+    /// Announces a node that has joined, or whose offer has changed.
     pub(super) fn tell_joined(&mut self, now: Now, connection: Connection) {
         let Some(node) = self.node(connection) else { return };
         let text = Utf8Bytes::from(node.presence().joined());
@@ -61,8 +61,8 @@ impl Switchboard {
         self.tell(now, &watchers, &text, |line| &mut line.joins);
     }
 
-    /// Announces that a node goes; its connection may stay open. The other ends of its relay sessions always get it, also
-    /// those that have not asked for announcements.
+    /// Announces that a node leaves; its connection may stay open. The other ends of its relay
+    /// sessions always get the announcement, even if they have not asked for announcements.
     pub(super) fn leave(&mut self, now: Now, connection: Connection) {
         let node = self.lines.get_mut(&connection).and_then(|line| line.node.take());
         let Some(node) = node else { return };
@@ -76,8 +76,8 @@ impl Switchboard {
         self.tell(now, &watchers, &text, |line| &mut line.leaves);
     }
 
-    /// Sends an announcement to all watchers within their bounds. Without these, if all nodes of a large mesh came or went
-    /// at once, each would get a message about each other one.
+    /// Sends an announcement to all watchers within their bounds. Without the bounds, if all nodes
+    /// of a large mesh came or went at once, each would get a message about each other one.
     fn tell(
         &mut self,
         now: Now,

@@ -21,7 +21,7 @@ impl Switchboard {
             return;
         }
         let before = self.nodes.get(&register.node).copied();
-        // Before the acknowledgement: a node that has come back has one connection.
+        // Before the acknowledgement: a node that has come back must have one connection only.
         if let Some(older) = before.filter(|older| *older != connection) {
             self.close(now, older, close::REPLACED);
         }
@@ -49,14 +49,15 @@ impl Switchboard {
         if let (Some(_), Some(key)) = (&line.challenge, id.key()) {
             self.memory.proved(key, now.unix_ms);
         }
-        // Others choose by its facts: a change is announced as a join, which stock peers know.
+        // Other nodes choose by its facts. A change is announced as a join, which stock peers
+        // understand.
         let changed = line.node.as_ref().is_some_and(|before| before.facts != node.facts);
         let is_announced = changed && line.changes.take(now.instant).is_ok();
         line.node = Some(node);
         if self.nodes.insert(id, connection).is_none() || is_announced {
             self.tell_joined(now, connection);
         }
-        // The list that a stock gateway has asked for too early.
+        // Now the list that a stock gateway asked for too early is sent.
         if let Some(filter) = early {
             self.discover(now, connection, &filter, true);
         }
@@ -77,7 +78,7 @@ impl Switchboard {
         if !self.settings.admission.admits(register.node.key()) {
             return Err((Code::NotAdmitted, close::NOT_ADMITTED.1));
         }
-        // A signature that was valid a moment ago is not verified again.
+        // A signature that was verified on this connection is not verified again.
         let is_verified = known.is_some_and(|node| node.signature == register.signature);
         if !is_verified {
             let signed = self.check_signature(now, connection, register);

@@ -14,10 +14,12 @@ const IDLE: Duration = Duration::from_secs(60);
 /// The two ends, in order.
 type Ends = (Connection, Connection);
 
-/// All relay sessions. Two pairs of nodes may use the same id: it is theirs alone.
+/// All relay sessions. Two pairs of nodes may use the same id without touching each other's
+/// session.
 #[derive(Default)]
 pub(super) struct Sessions {
-    /// By their ends and their id, in lower case: some peers write ids in upper case.
+    /// By their ends and their id. Ids are in lower case, since some peers write them in upper
+    /// case.
     open: HashMap<Ends, HashMap<Box<str>, Instant>>,
     /// The partners of each node, and the number of its sessions.
     by_node: HashMap<Connection, NodeSessions>,
@@ -56,7 +58,7 @@ impl Sessions {
         self.open.get(&ends(a, b)).map_or(0, HashMap::len)
     }
 
-    /// Whether there is this session. Counts as a use of it.
+    /// Whether this session exists. Counts as a use of it.
     pub(super) fn used(&mut self, a: Connection, b: Connection, id: &str, now: Instant) -> bool {
         let session = self.open.get_mut(&ends(a, b)).and_then(|open| open.get_mut(&*key(id)));
         session.map(|used| *used = now).is_some()
@@ -105,7 +107,8 @@ impl Sessions {
         others
     }
 
-    /// The session of a node that has been idle for the longest time, if that is long: its other end and its id.
+    /// The other end and the id of the node's session that has been idle longest, if it has been
+    /// idle for [`IDLE`].
     pub(super) fn idle(&self, node: Connection, now: Instant) -> Option<(Connection, Box<str>)> {
         let others = self.by_node.get(&node)?.others.iter();
         let open = others.filter_map(|other| Some((other, self.open.get(&ends(node, *other))?)));
@@ -114,7 +117,7 @@ impl Sessions {
         is_idle(*at, now).then(|| (*other, id.clone()))
     }
 
-    /// The same among the sessions of two nodes with each other.
+    /// The same among the sessions of two nodes with each other; returns the id.
     pub(super) fn idle_between(
         &self,
         a: Connection,
@@ -142,7 +145,7 @@ fn is_idle(used: Instant, now: Instant) -> bool {
     now.saturating_duration_since(used) >= IDLE
 }
 
-/// Each end, with the other one. A session of a node with itself has one end.
+/// Each end with the other one. A session of a node with itself has only one end.
 fn both(a: Connection, b: Connection) -> impl Iterator<Item = (Connection, Connection)> {
     std::iter::once((a, b)).chain((a != b).then_some((b, a)))
 }

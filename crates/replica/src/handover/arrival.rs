@@ -1,4 +1,4 @@
-//! The end of a hand-over that gets the session.
+//! The end of a hand-over that receives the session.
 
 /// A session on its way in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,32 +8,32 @@ pub struct Arrival {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Pieces come.
+    /// The parts that go along are coming.
     Receiving,
-    /// That it is staged is being stored.
+    /// The fact that everything is staged is being stored.
     Staging,
     Staged,
-    /// That it is taken is being stored.
+    /// The fact that the session is taken is being stored.
     Taking,
     Taken,
     /// Nothing of the move is known here.
     Unknown,
-    /// That it is refused is being stored. After a failure it is as before.
+    /// The fact that the move is refused is being stored. If that fails, the earlier state returns.
     Refusing(Undecided),
     Refused,
-    /// That nothing of the move is kept is being stored.
+    /// The fact that nothing of the move is kept is being stored.
     Forgetting(Decided),
     Over,
 }
 
-/// The state of a move that is not decided.
+/// The state of a move before its refusal is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Undecided {
     Staged,
     Unknown,
 }
 
-/// The decision about a move that is forgotten.
+/// The state of a move before it is forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decided {
     Staged,
@@ -56,18 +56,18 @@ impl Decided {
 pub enum ArrivalInput {
     /// Everything that goes along has come, and is on the disk.
     Whole,
-    /// The sender left before that, or sent what cannot be used.
+    /// The sender left before that, or sent parts that cannot be used.
     Broken,
-    /// The session's present version says that it is this member's, by this move or a later one.
+    /// The session's present version names this member as owner, by this move or a later one.
     Ours,
     /// The owner asks whether the session is taken.
     Asked,
     /// The staged parts cannot be read any more.
     Lost,
-    /// The owner knows of no such move. The driver has looked first whether the session's version
-    /// says that it is this member's.
+    /// The owner knows of no such move. Before this input the driver must have checked whether the
+    /// session's version names this member as its owner.
     Aborted,
-    /// The last fact is stored; `false`: it could not be, and nothing is changed.
+    /// The last fact is stored. `false` means that it could not be stored, and nothing has changed.
     Kept(bool),
 }
 
@@ -78,7 +78,7 @@ pub enum ArrivalFact {
     Staged,
     /// The session runs here.
     Taken,
-    /// It never will by this move.
+    /// The session will never run here by this move.
     Refused,
     /// Nothing of the move is kept.
     Forgotten,
@@ -89,17 +89,17 @@ pub enum ArrivalFact {
 pub enum ArrivalOutput {
     /// Store this. For [`ArrivalFact::Taken`] the files are put in their places first.
     Keep(ArrivalFact),
-    /// The replica is to expect that the session becomes this member's, from now on.
+    /// The replica must expect, from now on, that this member becomes the session's owner.
     Expect,
-    /// The replica expects it no more.
+    /// The replica must not expect that any more.
     Unexpect,
-    /// Say that everything is staged.
+    /// Tell the owner that everything is staged.
     SayPrepared,
-    /// Say that the session runs here.
+    /// Tell the owner that the session runs here.
     SayTaken,
-    /// Say that it never will by this move.
+    /// Tell the owner that the session will never run here by this move.
     SayRefused,
-    /// Say that it is not decided.
+    /// Tell the owner that the move is not decided.
     SayUndecided,
     /// Run the session.
     Run,
@@ -119,12 +119,12 @@ impl Arrival {
         Self { stage: Stage::Receiving }
     }
 
-    /// A move of which nothing is known here, for the owner's question: what was staged is lost.
+    /// A move of which nothing is known here although its owner asks: what was staged is lost.
     pub const fn unknown() -> Self {
         Self { stage: Stage::Unknown }
     }
 
-    /// The end as an earlier start of this member has stored it.
+    /// The state that follows from the fact stored by an earlier start of this member.
     pub const fn stored(fact: ArrivalFact) -> Self {
         let stage = match fact {
             ArrivalFact::Staged => Stage::Staged,
@@ -140,12 +140,12 @@ impl Arrival {
         self.stage == Stage::Over
     }
 
-    /// Whether the session waits for the owner's last step, or nothing of the move is known.
+    /// Whether the session waits for the owner's last step, or nothing of the move is known here.
     pub fn is_staged(&self) -> bool {
         matches!(self.stage, Stage::Staged | Stage::Unknown)
     }
 
-    /// Handles an input; what is to be done then, in order.
+    /// Handles an input. Returns what is to be done, in order.
     pub fn handle(&mut self, input: ArrivalInput) -> Vec<ArrivalOutput> {
         use ArrivalFact as Fact;
         use ArrivalInput as In;
@@ -165,7 +165,7 @@ impl Arrival {
             (Stage::Refusing(_), In::Kept(true)) => {
                 (Stage::Refused, vec![Out::Remove, Out::SayRefused])
             }
-            // What could not be stored is tried again at the next question.
+            // What could not be stored is tried again when the owner asks next.
             (Stage::Taking | Stage::Refusing(Undecided::Staged), In::Kept(false)) => {
                 (Stage::Staged, vec![Out::SayUndecided])
             }
@@ -179,8 +179,8 @@ impl Arrival {
             (Stage::Forgetting(Decided::Staged), In::Kept(true)) => {
                 (Stage::Over, vec![Out::Unexpect, Out::Remove])
             }
-            // Until now the replica expected it, so that the session is not taken for one that this
-            // disk forgot before its owner has it back.
+            // Until now the replica expected the session. Otherwise, before its owner had it back,
+            // it could have been taken for a session that this disk forgot, and deleted.
             (Stage::Forgetting(Decided::Refused), In::Kept(true)) => {
                 (Stage::Over, vec![Out::Unexpect])
             }

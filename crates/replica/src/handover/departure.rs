@@ -8,17 +8,17 @@ pub struct Departure {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The running turn ends.
+    /// The running turn is coming to its end.
     Freezing,
-    /// The other end gets what goes along.
+    /// The parts that go along are being sent to the other end.
     Sending,
-    /// That the session has left is being stored.
+    /// The fact that the session has left is being stored.
     Leaving,
-    /// It has left, and the other end has not said that it took it.
+    /// The session has left, and the other end has not yet said that it took the session.
     Left,
-    /// The other end refused. That the session is back is being stored.
+    /// The other end refused. The fact that the session is back is being stored.
     Returning,
-    /// The other end took it. That nothing is kept any more is being stored.
+    /// The other end took the session. The fact that nothing is kept here any more is being stored.
     Dropping,
     Over,
 }
@@ -26,26 +26,28 @@ enum Stage {
 /// The events at this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DepartureInput {
-    /// The turn has ended, no process is left, and what goes along is stored here, too.
+    /// The turn has ended, no process is left, and the parts that go along are stored here, too.
     Frozen,
     /// The other end has staged everything.
     Prepared,
     /// The other end has taken the session.
     Taken,
-    /// The other end does not take it, and has stored that it never will by this move.
+    /// The other end does not take the session, and has stored that it never will by this move.
     Refused,
-    /// Something before the session has left failed or takes too long. Later it has no effect.
+    /// A step before the session has left failed or took too long. After the session has left this
+    /// input has no effect.
     GaveUp,
-    /// The last fact is stored; `false`: it was refused, and nothing is changed.
+    /// The last fact is stored. `false` means that it was refused, and nothing has changed.
     Kept(bool),
 }
 
 /// The facts that this end stores, each in one transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DepartureFact {
-    /// The session is the other member's, with one move more. Everything that is needed to run it stays here.
+    /// The session belongs to the other member, with one move more. Everything that is needed to
+    /// run it stays here.
     Left,
-    /// It is this member's again, with one move more.
+    /// The session belongs to this member again, with one move more.
     Returned,
     /// Nothing of the session is kept.
     Dropped,
@@ -58,18 +60,18 @@ pub enum DepartureOutput {
     Send,
     /// Store this.
     Keep(DepartureFact),
-    /// Do not run the session any more, and ask the other end until it has an answer.
+    /// Do not run the session any more, and ask the other end until it answers.
     Leave,
     /// Run the session here, as before.
     Run,
-    /// The session is the other member's: nothing is left to do.
+    /// The session belongs to the other member, and nothing is left to do.
     Gone,
 }
 
-/// The answer to an end that asks what became of a move.
+/// The answer to the other end when it asks about a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// It is under way: ask again.
+    /// The move is under way: the other end must ask again.
     Undecided,
     /// The session has left.
     Take,
@@ -89,8 +91,8 @@ impl Departure {
         Self { stage: Stage::Freezing }
     }
 
-    /// A move of an earlier start of this member, of which [`DepartureFact::Left`] is stored. All
-    /// others of an earlier start are forgotten, and so aborted.
+    /// A move of an earlier start of this member that stored [`DepartureFact::Left`]. All other
+    /// moves of an earlier start are forgotten, and so aborted.
     pub const fn left() -> Self {
         Self { stage: Stage::Left }
     }
@@ -105,8 +107,8 @@ impl Departure {
         self.stage == Stage::Left
     }
 
-    /// The answer to the other end when it asks. Of a move that is over, or unknown, nothing is kept:
-    /// the answer is [`Word::Aborted`].
+    /// The answer to the other end when it asks. For a move that is over or unknown nothing is
+    /// kept, and the answer is [`Word::Aborted`].
     pub fn word(&self) -> Word {
         match self.stage {
             Stage::Left => Word::Take,
@@ -115,7 +117,7 @@ impl Departure {
         }
     }
 
-    /// Handles an input; what is to be done then, in order.
+    /// Handles an input. Returns what is to be done, in order.
     pub fn handle(&mut self, input: DepartureInput) -> Vec<DepartureOutput> {
         use DepartureInput as In;
         use DepartureOutput as Out;
@@ -133,7 +135,7 @@ impl Departure {
                 (Stage::Returning, vec![Out::Keep(DepartureFact::Returned)])
             }
             (Stage::Dropping, In::Kept(true)) => (Stage::Over, vec![Out::Gone]),
-            // Asked again, the other end says the same.
+            // The other end will say the same when it is asked again.
             (Stage::Dropping | Stage::Returning, In::Kept(false)) => (Stage::Left, Vec::new()),
             (stage, _) => (stage, Vec::new()),
         };

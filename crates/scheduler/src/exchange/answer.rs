@@ -29,7 +29,7 @@ pub struct Answer {
     job: JobId,
     span: Span,
     ended: bool,
-    /// When the last chunk was taken, or else the answer was made.
+    /// When the last chunk was taken; before the first one, when the answer was made.
     moved: Instant,
 }
 
@@ -81,7 +81,7 @@ impl Answer {
                 self.ended = true;
                 Poll::Ready(Err(failure.clone()))
             }
-            // The writer prevents an end without a head.
+            // An end without an error comes only after a head; the writer sees to that.
             Some(Ok(())) => Poll::Ready(Err(Ending::ProviderFailed.into())),
             None => {
                 state.reader = Some(cx.waker().clone());
@@ -90,8 +90,8 @@ impl Answer {
         }
     }
 
-    /// Whether nothing can be read before the provider's answer is complete: only the complete
-    /// answer shows whether it can be read at all, whatever the head says.
+    /// Whether the reader gets nothing before the provider's answer is complete. Then only the
+    /// complete answer shows whether it can be read at all, whatever the head says.
     pub fn comes_whole(&self) -> bool {
         self.exchange.lock().map.as_ref().is_some_and(|map| map.gathers())
     }
@@ -120,17 +120,18 @@ impl Answer {
         }
     }
 
-    /// Whether another provider may go on with the answer where it breaks off. Known once the head is here.
+    /// Whether another provider may resume the answer if it breaks off. Known once the head is
+    /// here.
     pub fn may_be_resumed(&self) -> bool {
         self.exchange.lock().record.is_some()
     }
 
-    /// How often another provider has gone on with it, or its end was added here.
+    /// How often another provider has resumed the answer, or its end was added here.
     pub fn seams(&self) -> u32 {
         self.exchange.lock().seams.count
     }
 
-    /// The seam that comes before the next byte, if there is one that was not taken yet.
+    /// The seam at the reader's present place, if it was not taken yet.
     pub fn take_seam(&mut self) -> Option<Seam> {
         if !self.exchange.has_seams.load(Ordering::Acquire) {
             return None;
@@ -159,7 +160,7 @@ impl Answer {
         self.scheduler.wait(self.job)
     }
 
-    /// The load of its model that the job waits for, if its provider has to load that.
+    /// The load of its model that the job waits for, if its provider is loading that.
     pub fn loading(&self) -> Option<ModelLoad> {
         self.scheduler.loading(self.job)
     }
@@ -174,7 +175,7 @@ impl Answer {
         let mut state = self.exchange.lock();
         if let Some((bytes, due)) = state.take() {
             self.moved = state.moved;
-            // Credit is a message on the link: it is not sent under the lock.
+            // Credit becomes a message on the link, so it is not given under the lock.
             drop(state);
             give(due);
             return Poll::Ready(Event::Chunk(bytes));
@@ -194,17 +195,17 @@ impl Answer {
         }
     }
 
-    /// Whether nothing is left to come but the end that is already there, or the whole rest is
-    /// already here. A body that is complete can be sent in one piece.
+    /// How many bytes are still to be read, if the answer is complete and no seam is unread; `None`
+    /// while more may come. Such a rest can be sent in one piece.
     pub fn rest(&self) -> Option<usize> {
         let state = self.exchange.lock();
         let is_known = matches!(state.end, Some(Ok(()))) && state.seams.is_read();
         is_known.then_some(state.held_back)
     }
 
-    /// Says that the reader needs no more of the answer and will not read its end. Dropping this
-    /// then does not cancel the job: it runs to its end. Further bytes are thrown away and do not
-    /// count as progress.
+    /// Says that the reader needs no more of the answer and will not read its end. Dropping the
+    /// [`Answer`] then does not cancel the job: it runs to its end. Further bytes are thrown away
+    /// and do not count as progress.
     pub fn suffices(&mut self) {
         self.ended = true;
         let mut state = self.exchange.lock();
@@ -219,7 +220,8 @@ impl Drop for Answer {
         if self.ended {
             return;
         }
-        // Its lock is free again when the scheduler's is taken, which comes first.
+        // The exchange's lock must be free again before the scheduler's lock is taken: that one
+        // comes first.
         let over = self.exchange.lock().end.is_some();
         if !over {
             self.scheduler.client_gone(self.job);

@@ -2,9 +2,9 @@
 //!
 //! The provider's side writes a head, chunks and an end through an [`AnswerWriter`]; the API's side
 //! reads them from an [`Answer`]. A writer never waits: each write returns how much is held back
-//! for the reader, and the reader returns credit for what it has taken, so that a connection with
-//! credit stops a stream at its source. For protocols without credit, the exchange bounds the
-//! held-back bytes itself.
+//! for the reader. The reader returns credit for what it has taken, and a provider without credit
+//! stops the stream at its source. For protocols without credit, the exchange bounds the held-back
+//! bytes itself.
 //!
 //! Dropping the [`Answer`] before the end cancels the job at its provider and frees its slot,
 //! whatever state it was in. Dropping the writer before the end fails the job. The two ends need

@@ -20,23 +20,23 @@ use crate::{
     translate::Unreadable,
 };
 
-/// A place in an answer where another provider has gone on.
+/// A place in an answer where another provider has resumed it, or its end was added here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seam {
-    /// The name of the provider that went on; `None` if only the end was added here.
+    /// The name of the provider that resumed it; `None` if only the end was added here.
     pub provider: Option<Arc<str>>,
-    /// How much of the answer had passed.
+    /// How much of the answer had passed before it.
     pub delivered: Delivered,
 }
 
 /// The seams of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Seams {
-    /// Those that the reader has not taken, with the number of bytes that come before. As few as an answer may have
-    /// breaks.
+    /// The seams that the reader has not taken, with the number of bytes that come before each.
+    /// Bounded by the number of breaks that an answer may have.
     unread: VecDeque<(u64, Seam)>,
     pub(super) count: u32,
-    /// The part that had passed at the last seam.
+    /// How much of the answer had passed at the last seam.
     pub(super) delivered: Delivered,
 }
 
@@ -53,18 +53,18 @@ impl Seams {
 }
 
 impl Exchange {
-    /// The writer of `attempt` is to go on with the answer, by this record.
+    /// From now on the writer of `attempt` writes the rest of the answer, with this record.
     pub(crate) fn begin_rest(&self, attempt: u32, record: Box<dyn Record>) {
         let mut state = self.lock();
         state.record = Some(record);
         state.attempt = Some(attempt);
-        // What the lost provider has sent is no credit for this one.
+        // Bytes of the lost provider are no credit for this one.
         state.credit = None;
         state.forget_costs();
     }
 
-    /// The rest of an answer that has broken off. Nothing can be done without a record, or for a reader
-    /// that needs no more.
+    /// The rest of an answer that has broken off. It cannot be made without a record, nor for a
+    /// reader that needs no more.
     pub(crate) fn rest(&self) -> Rest {
         let mut state = self.lock();
         let discarding = state.discarding;
@@ -80,7 +80,8 @@ impl Exchange {
         self.lock().record.as_ref().map(|record| record.copy())
     }
 
-    /// Takes in the head of a provider that is to go on. Its client has the first one's.
+    /// Takes in the head of a provider that is to resume the answer. The client already has the
+    /// first provider's head.
     pub(crate) fn go_on(
         &self,
         claim: Claim,
@@ -104,10 +105,10 @@ impl Exchange {
         Ok(())
     }
 
-    /// Ends an answer of which only these closing bytes are missing. Returns whether it is whole now.
+    /// Ends an answer of which only these closing bytes are missing. Returns whether it is whole.
     pub(crate) fn close(&self, closing: Bytes, seam: Seam) -> bool {
         let mut state = self.lock();
-        // What was recorded is over.
+        // The recorded answer ends here.
         state.record = None;
         state.mark(seam);
         self.has_seams.store(true, Ordering::Release);
@@ -123,7 +124,8 @@ impl Exchange {
 }
 
 impl ExchangeState {
-    /// The client's bytes for these of the provider. They are counted as the first provider would have sent them.
+    /// Converts bytes of the provider into the client's. They are counted as the first provider
+    /// would have sent them.
     pub(super) fn read(&mut self, chunk: Bytes) -> Result<Bytes, Unreadable> {
         let Some(record) = &mut self.record else {
             self.count(&chunk);
@@ -153,13 +155,13 @@ impl ExchangeState {
         self.pass(last)
     }
 
-    /// Passes on what was read, also before a fault.
+    /// Queues what could be read, even if a fault follows it.
     fn pass(&mut self, read: Result<Bytes, Unreadable>) -> Result<(), String> {
         let (bytes, passed) = match read {
             Ok(bytes) => (bytes, Ok(())),
             Err(Unreadable { before, why }) => (before, Err(why)),
         };
-        // It cost the provider nothing: no credit is due.
+        // These bytes cost the provider nothing, so no credit is due.
         self.put(Piece { bytes, cost: 0 });
         passed
     }
@@ -172,7 +174,8 @@ impl ExchangeState {
         self.count(&chunk);
         let mapped = self.mapped(chunk);
         if mapped.is_err() {
-            // What a map makes of an answer that it cannot read is no beginning to go on with.
+            // What a map makes of an answer that it cannot read is no beginning that another
+            // provider could continue.
             self.record = None;
         }
         mapped

@@ -24,19 +24,19 @@ use crate::{
     translate::AnswerMap,
 };
 
-/// Chunks up to this size, in bytes, are gathered when the reader is behind: kept separately they
+/// Chunks up to this size, in bytes, are gathered when the reader is behind. Kept separately they
 /// would take more memory than their bytes.
 const SMALL: usize = 2 * 1024;
 
-/// The most bytes that are gathered. One more chunk may come on top.
+/// The most bytes that are gathered into one piece. One more chunk may come on top.
 const GATHERED: usize = 16 * 1024;
 
-/// The capacity for pieces that stays allocated once all are read. No more, because the stream may
-/// then be quiet for a long time.
+/// The number of pieces for which room stays allocated once all are read. It is small because the
+/// stream may then be quiet for a long time.
 const ROOM: usize = 16;
 
-/// The most bytes whose cost waits for the next piece. It is far less than the credit of any job, and as much as
-/// an event that is held back.
+/// The most bytes whose cost waits for the next piece. It is far less than the credit of any job,
+/// and as much as an event that is held back may have.
 const MAX_UNPAID: usize = 64 * 1024;
 
 /// Returns the bytes that were read as credit.
@@ -45,16 +45,18 @@ pub(super) struct Credit {
     number: u32,
     /// Bytes read, but not returned yet.
     owed: u32,
-    /// Bytes that the map has not answered yet. They are paid with its next piece: else an event that it holds
-    /// back until its end would cost its last chunk only.
+    /// Bytes for which the map has not yielded anything yet. They are added to the cost of its next
+    /// piece. Otherwise an event that the map holds back until its end would cost only its last
+    /// chunk.
     held: usize,
-    /// The smallest portion that is returned, in bytes: fewer messages.
+    /// The smallest portion that is returned, in bytes; it keeps the number of messages small.
     portion: u32,
 }
 
 pub(crate) struct Exchange {
     state: Mutex<ExchangeState>,
-    /// Whether there may be a seam that the reader has not taken. Each chunk asks, and almost none has one.
+    /// Whether there may be a seam that the reader has not taken. Kept outside the lock, since each
+    /// read asks and almost no answer has a seam.
     pub(super) has_seams: AtomicBool,
 }
 
@@ -63,9 +65,9 @@ pub(super) struct ExchangeState {
     pub(super) attempt: Option<u32>,
     /// Converts the provider's answer into the client's.
     pub(super) map: Option<Box<dyn AnswerMap>>,
-    /// Records the provider's answer before it is converted, if another may go on with it.
+    /// Records the provider's answer before it is converted, if another provider may resume it.
     pub(super) record: Option<Box<dyn Record>>,
-    /// Where other providers have gone on.
+    /// Where other providers have resumed the answer.
     pub(super) seams: Seams,
     pub(super) head: Option<Head>,
     /// The provider that wrote the head.
@@ -113,7 +115,7 @@ pub(super) type Due = Option<(Arc<dyn CreditSink>, u32, u32)>;
 /// The figures of an exchange when its job ends.
 pub(crate) struct Account {
     pub(crate) usage: Usage,
-    /// How many tokens of it came before the last provider went on.
+    /// How many of these tokens came before the last provider resumed the answer.
     pub(crate) delivered: u64,
     pub(crate) bytes: u64,
     pub(crate) status: Option<StatusCode>,
@@ -151,7 +153,7 @@ impl Exchange {
         })
     }
 
-    /// Only the writer of `attempt` may write from now on.
+    /// From now on only the writer of `attempt` may write.
     pub(crate) fn begin_attempt(&self, attempt: u32, map: Option<Box<dyn AnswerMap>>) {
         let mut state = self.lock();
         // An earlier attempt's credit and usage must not leak into this one.
@@ -177,7 +179,7 @@ impl Exchange {
         record: Option<Box<dyn Record>>,
     ) -> Result<(), WriteError> {
         let mut state = self.lock();
-        // The late head of an attempt that was requeued reaches nobody.
+        // An attempt that was requeued may still send a head. It must reach no reader.
         state.writable(claim.attempt)?;
         state.provider = Some(claim.provider);
         state.estimated = is_estimated(&head);
@@ -205,13 +207,14 @@ impl Exchange {
     pub(crate) fn finish(&self, end: Result<(), Failure>) {
         let mut state = self.lock();
         if state.end.is_none() {
-            // Half an event is closed, so that the client can read the error that follows.
+            // Half an event is closed first, so that the client can read the error that follows.
             if end.is_err() {
                 state.break_off();
             }
             let stalled = matches!(&end, Err(failure) if failure.ending == Ending::ClientStalled);
             if stalled {
-                // The stalled client will not read them, and they would be kept as long as it stays connected.
+                // A stalled client will not read the chunks, and they would be kept as long as it
+                // stays connected.
                 state.forget_chunks();
             }
             state.end = Some(end);
@@ -303,13 +306,14 @@ impl ExchangeState {
         self.held_back = 0;
     }
 
-    /// Forgets the costs of all that waits: it was paid for, or its provider is gone.
+    /// Forgets the costs of all waiting pieces: they were paid for, or their provider is gone.
     pub(super) fn forget_costs(&mut self) {
         self.chunks.iter_mut().for_each(|piece| piece.cost = 0);
         self.gathered.cost = 0;
     }
 
-    /// After a chunk: ends the answer for the reader, if that has all of it now. Returns whether it has.
+    /// After a chunk: ends the answer for the reader, if the reader has all of it now. Returns
+    /// whether that is so.
     pub(super) fn completes(&mut self) -> bool {
         if !self.map.as_ref().is_some_and(|map| map.is_complete()) {
             return false;
@@ -328,7 +332,8 @@ impl ExchangeState {
     }
 
     pub(super) fn writable(&self, attempt: u32) -> Result<(), WriteError> {
-        // The writer of a complete answer still comes to its own end.
+        // The writer of an answer that is complete for the client may still write until its own
+        // end.
         if self.attempt == Some(attempt) && (self.end.is_none() || self.complete) {
             Ok(())
         } else {
@@ -336,8 +341,9 @@ impl ExchangeState {
         }
     }
 
-    /// Queues a piece for the reader. An empty piece is not queued. Its cost is added to the next one's while it
-    /// is small, and returned as credit when it grows: such a map drops what it reads, or gathers it.
+    /// Queues a piece for the reader. An empty piece is not queued. While its cost is small, that
+    /// is added to the cost of the next piece. Once it is large it is returned as credit: then the
+    /// map drops what it reads, or gathers it.
     pub(super) fn put(&mut self, mut piece: Piece) -> Due {
         if let Some(credit) = &mut self.credit {
             piece.cost += std::mem::take(&mut credit.held);
@@ -367,7 +373,7 @@ impl ExchangeState {
             self.end_gathering();
         }
         let piece = self.chunks.pop_front()?;
-        // Otherwise a queue that grew once would keep its memory for as long as the stream lives.
+        // Otherwise a queue that grew once would keep its memory as long as the stream lives.
         if self.chunks.is_empty() && self.chunks.capacity() > ROOM {
             self.chunks = VecDeque::new();
         }
@@ -401,7 +407,7 @@ impl ExchangeState {
     fn spent(&mut self, cost: usize) -> Due {
         let credit = self.credit.as_mut()?;
         credit.owed = credit.owed.saturating_add(u32::try_from(cost).unwrap_or(u32::MAX));
-        // Small reads are gathered: each grant is a message on the link.
+        // Small reads are added up, since each grant is a message on the link.
         if credit.owed < credit.portion {
             return None;
         }

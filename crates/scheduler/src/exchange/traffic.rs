@@ -37,7 +37,7 @@ pub enum Event {
     Failed(Failure),
 }
 
-/// Why a writer can stop.
+/// Why a writer should stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// The job has ended, or went to another provider.
@@ -46,17 +46,18 @@ pub enum WriteError {
     /// The reader is further behind than the exchange's buffer allows.
     #[error("the client does not read")]
     Stalled,
-    /// This status sends the job to another provider: fail the job, which moves it on. The rest of
-    /// this answer is not needed.
+    /// The answer's status sends the job to another provider. The writer should fail the job, which
+    /// moves it on. The rest of this answer is not needed.
     #[error("another provider is asked")]
     Refused,
-    /// The answer is not in the shape that the provider was asked for: fail the job.
+    /// The answer is not in the shape that the provider was asked for. The writer should fail the
+    /// job.
     #[error("the answer makes no sense")]
     Unreadable,
 }
 
-/// Learns how many bytes of an answer were read, so that the same number may follow.
+/// Learns how many bytes of an answer were read, so that as many more may be sent.
 pub trait CreditSink: Send + Sync {
-    /// `bytes` more may be sent for the provider's own `number` of the job.
+    /// `bytes` more may be sent for the job that has this `number` at the provider.
     fn credit(&self, number: u32, bytes: u32);
 }

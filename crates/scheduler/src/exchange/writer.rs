@@ -75,9 +75,10 @@ impl AnswerWriter {
     /// client has the whole answer, further bytes are thrown away.
     ///
     /// # Errors
-    /// [`WriteError::Over`] when the job is no longer this provider's; [`WriteError::Stalled`] when more than
-    /// [`HELD_BACK`] bytes wait for a reader that does not read; [`WriteError::Unreadable`] when the chunk
-    /// has no form in the client's shape: in both cases the job should be failed.
+    /// [`WriteError::Over`] when the job is no longer this provider's; [`WriteError::Stalled`] when
+    /// more than [`HELD_BACK`] bytes wait for a reader that does not read;
+    /// [`WriteError::Unreadable`] when the chunk has no form in the client's shape. In the last two
+    /// cases the writer should end the job: see [`AnswerWriter::give_up`].
     pub fn chunk(&mut self, chunk: Bytes) -> Result<usize, WriteError> {
         let mut state = self.exchange.lock();
         state.writable(self.claim.attempt)?;
@@ -92,7 +93,7 @@ impl AnswerWriter {
         if chunk.is_empty() || state.discarding || state.complete {
             return Ok(state.held_back);
         }
-        // Credit counts the provider's bytes: a translated answer has another length.
+        // Credit counts the provider's bytes. A translated answer has another length.
         let cost = chunk.len();
         let (bytes, why) = match state.read(chunk) {
             Ok(bytes) => (bytes, None),
@@ -101,8 +102,8 @@ impl AnswerWriter {
         let due = state.put(Piece { bytes, cost });
         let complete = why.is_none() && state.completes();
         let held_back = state.held_back;
-        // Unlocked first: the sink pushes into an outbox, which has its own lock; the scheduler locks
-        // the exchange.
+        // Unlocked first: the sink pushes into an outbox, which has its own lock, and the scheduler
+        // takes the exchange's lock after its own.
         drop(state);
         give(due);
         if complete {
@@ -130,7 +131,7 @@ impl AnswerWriter {
             return self.fail(&why);
         }
         self.done = true;
-        // The reader is served first: it need not wait for the scheduler's lock.
+        // The reader gets the end first, since it need not wait for the scheduler's lock.
         self.exchange.finish_attempt(self.claim.attempt);
         let fault = verdict_of(status) == Some(Verdict::Failed);
         let verdict = if fault { Verdict::AnsweredWithFault } else { Verdict::Answered };
@@ -145,7 +146,8 @@ impl AnswerWriter {
         let refused = self.refused.map(|status| format!("its backend answered {status}"));
         let why = self.unreadable.take().or(refused).unwrap_or_else(|| why.to_owned());
         let verdict = self.refused.map_or(Verdict::Failed, |status| {
-            // Only the rest of an answer is refused with another status: its request is to blame.
+            // Only when an answer is being resumed, another status can be a refusal. Then the
+            // request is to blame, not the provider.
             verdict_of(status).unwrap_or(Verdict::ModelFailed)
         });
         self.scheduler.finished(self.claim, verdict, Some(why));
@@ -158,9 +160,9 @@ impl AnswerWriter {
         self.scheduler.finished(self.claim, Verdict::ModelFailed, Some(why.to_owned()));
     }
 
-    /// Gives the job back because the provider's backend takes no requests now. `loads`: it loads
-    /// its model; otherwise nobody is there. The job goes to another provider or waits, if its
-    /// answer has not begun.
+    /// Gives the job back because the provider's backend takes no requests now: it loads its model
+    /// (`loads`), or accepts no connections. If its answer has not begun, the job goes to another
+    /// provider or waits.
     pub fn unready(mut self, loads: bool) {
         self.done = true;
         let (verdict, why) = match loads {
@@ -179,15 +181,15 @@ impl AnswerWriter {
     /// Passes a job of a kind that the provider cannot take to another provider.
     ///
     /// # Errors
-    /// Returns the writer when there is no other provider: this one then answers with the error
+    /// Returns the writer when there is no other provider. Then the caller answers with the error
     /// itself.
     pub fn pass_on(mut self) -> Result<(), Self> {
         self.done = self.scheduler.pass_on(self.claim);
         if self.done { Ok(()) } else { Err(self) }
     }
 
-    /// Says that the provider does not serve the endpoint. First report the endpoints that it does
-    /// serve, with [`Membership::endpoints`](crate::Membership::endpoints).
+    /// Says that the provider does not serve the endpoint. The caller must first report the
+    /// endpoints that it does serve, with [`Membership::endpoints`](crate::Membership::endpoints).
     pub fn unserved(mut self) {
         self.done = true;
         self.scheduler.finished(self.claim, Verdict::Unserved, None);
@@ -233,7 +235,7 @@ impl AnswerWriter {
         self.done = true;
     }
 
-    /// Writes the rest of a mapped answer.
+    /// Passes on what the map and the record hold back, at the end of the answer.
     fn flush(&self) -> Result<(), String> {
         if let Some(why) = &self.unreadable {
             return Err(why.clone());
@@ -246,8 +248,8 @@ impl AnswerWriter {
 }
 
 /// The verdict on a provider whose answer has this status, if the status sends the job to another
-/// provider. The client has seen nothing of the answer. A request that went in a circle is not the
-/// provider's fault: other providers may be outside the circle.
+/// provider. Called before the client has seen anything of the answer. A request that went in a
+/// circle is not the provider's fault: other providers may be outside the circle.
 pub(crate) fn verdict_of(status: StatusCode) -> Option<Verdict> {
     match status {
         StatusCode::LOOP_DETECTED => Some(Verdict::Declined),
@@ -260,7 +262,8 @@ pub(crate) fn verdict_of(status: StatusCode) -> Option<Verdict> {
 impl Drop for AnswerWriter {
     fn drop(&mut self) {
         if !self.done {
-            // Reported later: a provider may drop the writer while the scheduler is calling it.
+            // Reported later, since a provider may drop the writer while the scheduler is calling
+            // it.
             self.scheduler.dropped(self.claim);
         }
     }

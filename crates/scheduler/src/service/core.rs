@@ -32,7 +32,7 @@ pub(super) struct Core {
     pub(super) armed: Option<Instant>,
     /// Whether jobs waited when [`Core::demand_may_differ`] was last asked.
     had_demand: bool,
-    /// When the lock was taken: the time of everything that is done under it.
+    /// When the lock was taken: the time of everything that happens under it.
     pub(super) now: Instant,
 }
 
@@ -54,7 +54,7 @@ impl Core {
     }
 
     pub(super) fn carry_out(&mut self, scheduler: &Scheduler, notes: &mut Notes) {
-        // All of them before the next input: each is about the state as it is now.
+        // All outputs are carried out before the next input, since each is about the present state.
         while let Some(output) = self.dispatcher.poll_output() {
             match output {
                 Output::Assign { job, provider, model, endpoints, attempt } => {
@@ -76,9 +76,9 @@ impl Core {
         }
     }
 
-    /// Cancels a job at its provider. If the job is gone, or its request was still being
-    /// translated, the provider never heard of it: then the dispatcher learns at once that nobody
-    /// works on it.
+    /// Cancels a job at its provider. The provider may never have heard of the job, because the job
+    /// is gone or its request was still being translated. Then the dispatcher learns at once that
+    /// the provider does not work on it.
     fn cancel(&mut self, job: JobId, id: ProviderId, reason: CancelReason, notes: &mut Notes) {
         let known = self.jobs.get_mut(&job).filter(|entry| !entry.is_preparing());
         let Some(entry) = known else {
@@ -89,7 +89,7 @@ impl Core {
         };
         entry.release();
         let complete = entry.exchange.is_complete();
-        // Its client has all of it: for observers nothing was cancelled.
+        // The client has the whole answer, so for observers nothing was cancelled.
         if !complete {
             notes.push(Note::Canceled(Arc::clone(&entry.job), reason));
         }
@@ -101,8 +101,8 @@ impl Core {
         }
     }
 
-    /// Takes its jobs from a provider that leaves, before the dispatcher assigns them again: the old
-    /// writers must not write any more.
+    /// Takes its jobs from a provider that leaves. This happens before the dispatcher assigns them
+    /// again, since the old writers must not write any more.
     pub(super) fn release_all(&mut self, id: ProviderId) {
         let held = self.dispatcher.provider(id).into_iter().flat_map(|provider| provider.jobs());
         for job in held {
@@ -136,7 +136,7 @@ impl Core {
         if entry.goes_on() {
             return self.assign_rest(scheduler, claim, (wanted, terms, endpoints), notes);
         }
-        // Without a runtime there are no other threads, so the work delays nothing.
+        // Without a runtime there are no other threads to be delayed, so the request is made here.
         let runtime = Handle::try_current().ok().filter(|_| !wanted.is_quick(&terms, endpoints));
         let Some(runtime) = runtime else {
             let ready = wanted.ready(claim, terms, endpoints);
@@ -146,8 +146,8 @@ impl Core {
         Self::off_thread(scheduler, &runtime, move || wanted.ready(claim, terms, endpoints));
     }
 
-    /// Makes a request on a thread of its own: a large body takes milliseconds for each MiB, and other jobs must not
-    /// wait for the lock meanwhile.
+    /// Makes a request on a thread of its own. A large body takes milliseconds for each MiB, and
+    /// other jobs must not wait for the lock meanwhile.
     pub(super) fn off_thread(
         scheduler: &Scheduler,
         runtime: &Handle,
@@ -191,11 +191,13 @@ impl Core {
             }
         };
         entry.give(claim, provider.name(), (&model, endpoint), self.now, notes);
-        // An answer that goes on began earlier: its wait is no load of a model.
+        // A job whose answer is being resumed began earlier, so its wait is not the load of a
+        // model.
         if !entry.goes_on() {
             entry.loads(self.dispatcher.loading(self.now, job).is_some());
         }
-        // Before the provider has the writer: it may write at once, from another thread.
+        // The exchange must know of the attempt before the provider has the writer: the provider
+        // may write at once, from another thread.
         match record {
             Some(record) => entry.exchange.begin_rest(attempt, record),
             None => entry.exchange.begin_attempt(attempt, answer),
@@ -207,8 +209,9 @@ impl Core {
         provider.assign(Assignment { job, attempt, request, endpoint, alternatives, answer });
     }
 
-    /// Ends a job whose assignment cannot be carried out, because it would wait in vain. Its slot
-    /// is freed only after that: the provider never heard of the job, so it gets no cancellation.
+    /// Ends a job whose assignment cannot be carried out; otherwise it would wait in vain. Its slot
+    /// is freed only after that, and its provider gets no cancellation, since it never heard of the
+    /// job.
     pub(super) fn give_up(&mut self, job: JobId, ending: Ending, notes: &mut Notes) {
         self.end(job, ending, notes);
         self.dispatcher.handle(self.now, Input::ClientGone { job });
@@ -229,7 +232,7 @@ impl Core {
     }
 
     pub(super) fn end(&mut self, job: JobId, ending: Ending, notes: &mut Notes) {
-        // The client has all of it: whatever happens at the provider now is no failure.
+        // The client has the whole answer. Whatever happens at the provider now is no failure.
         if self.jobs.get(&job).is_some_and(|entry| entry.exchange.is_complete()) {
             return self.answered(job, notes);
         }
@@ -249,7 +252,7 @@ impl Core {
     /// Jobs that have not ended: at most `most` of the oldest, the oldest first.
     pub(super) fn running(&self, most: usize, now: Instant) -> Vec<RunningJob> {
         let mut all: Vec<&Entry> = self.jobs.values().collect();
-        // There may be many thousands: only those that are shown are put in order.
+        // There may be many thousands of jobs. Only those that are shown are sorted.
         if all.len() > most {
             all.select_nth_unstable_by_key(most, |entry| entry.accepted);
             all.truncate(most);
@@ -258,11 +261,11 @@ impl Core {
         all.into_iter().map(|entry| entry.running(now)).collect()
     }
 
-    /// Whether more or fewer slots of fellows may be wanted than before.
+    /// Whether the number of fellows' slots that are wanted may have changed.
     pub(super) fn demand_may_differ(&mut self) -> bool {
         let had_demand = self.had_demand;
         self.had_demand = self.dispatcher.queue_depth() > 0;
-        // Also once after the last job, so that borrowed slots go back.
+        // True once more after the last job has left, so that borrowed slots are given back.
         had_demand || self.had_demand
     }
 

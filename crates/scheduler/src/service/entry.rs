@@ -35,8 +35,8 @@ pub(super) struct TracedJob {
 pub(super) struct Entry {
     pub(super) job: Arc<TracedJob>,
     pub(super) exchange: Arc<Exchange>,
-    /// The request, kept in case another provider gets the job: until the answer begins, or until its end if that
-    /// may be gone on with.
+    /// The request, kept in case another provider gets the job: until the answer begins, or, if the
+    /// answer may be resumed, until its end.
     pub(super) wanted: Option<KeptRequest>,
     pub(super) accepted: Instant,
     pub(super) begun: Option<Instant>,
@@ -49,23 +49,24 @@ pub(super) struct Entry {
     loads: bool,
     pub(super) provider_name: Option<Arc<str>>,
     pub(super) served_model: Option<ModelName>,
-    /// Whether its answer may be gone on with, if that can be.
+    /// Whether another provider may resume its answer, as far as the job itself is concerned.
     pub(super) resumes: bool,
-    /// The endpoint at which the provider was asked that began its answer, or else the last one.
+    /// The endpoint at which the provider that began the answer was asked, or else the last
+    /// provider.
     pub(super) endpoint: Option<Endpoint>,
-    /// The shapes in which another provider could go on with its answer.
+    /// The shapes in which another provider could resume its answer.
     pub(super) serve_rest_as: Endpoints,
-    /// Its answer has broken off, and nobody goes on yet.
+    /// Its answer has broken off, and no provider has resumed it yet.
     pub(super) broken: Option<BrokenAnswer>,
     /// Where its answer broke off and was mended.
     pub(super) breaks: Vec<Break>,
-    /// Whether its last provider still has it.
+    /// Whether the provider in `provider` still has it.
     held: bool,
     attempt: u32,
-    /// How often a provider has got it.
+    /// How often it was given to a provider.
     given: u32,
-    /// The claim that begins once its request is translated. Its provider does not know of the job
-    /// yet.
+    /// The claim that begins once its request is ready. The provider of that claim does not know of
+    /// the job yet.
     preparing: Option<Claim>,
 }
 
@@ -74,13 +75,13 @@ pub(super) struct BrokenAnswer {
     /// The name of the provider that was lost.
     pub(super) from: Arc<str>,
     pub(super) delivered: Delivered,
-    /// How the job ends if nobody goes on.
+    /// How the job ends if no provider resumes the answer.
     pub(super) ending: Ending,
-    /// Why the answer cannot be gone on with, if that was found.
+    /// Why the answer cannot be resumed, if that has turned out.
     pub(super) refused: Option<String>,
 }
 
-/// The request from which each provider's own is made.
+/// The request from which the request of each provider is made.
 #[derive(Clone)]
 pub(super) struct KeptRequest {
     pub(super) request: Arc<JobRequest>,
@@ -95,7 +96,7 @@ impl KeptRequest {
         !edits_much && self.translator.is_quick(&self.request, &terms.model, endpoints)
     }
 
-    /// Makes the request for a provider of these endpoints, on its terms.
+    /// Makes the request for a provider that serves these endpoints, on its terms.
     pub(super) fn ready(
         &self,
         claim: Claim,
@@ -112,7 +113,8 @@ impl KeptRequest {
         PreparedRequest { claim, model, translated, record: None }
     }
 
-    /// Makes the request for a provider that goes on in this way with an answer that began at endpoint `first`.
+    /// Makes the request for a provider that is to resume, in the way `how`, an answer that began
+    /// at endpoint `first`.
     pub(super) fn ready_to_go_on(
         &self,
         claim: Claim,
@@ -121,7 +123,7 @@ impl KeptRequest {
         (first, record, how): (Endpoint, Box<dyn Record>, Continuation),
     ) -> PreparedRequest {
         let Terms { model, edit } = terms;
-        // As the first provider was asked: the rest is of its answer.
+        // Translated as for the first provider, since its answer is to be continued.
         let begun = self.translator.translate(&self.request, &model, Endpoints::only(first));
         let begun = begun.map_err(Unmade::from);
         let next = begun.and_then(|begun| Ok(record.request(&begun.request, endpoints, how)?));
@@ -138,9 +140,9 @@ impl KeptRequest {
 
 /// Why a provider is not sent a request.
 pub(super) enum Unmade {
-    /// There is none; why.
+    /// The request cannot be made; the text says why.
     No(String),
-    /// The answer that it was to go on with lacks nothing but these bytes.
+    /// Nothing but these bytes is missing of the answer that it was to resume.
     Closing(Bytes),
 }
 
@@ -159,12 +161,12 @@ impl From<NoRequest> for Unmade {
     }
 }
 
-/// The request for the provider of a claim, under its name for the model.
+/// The request for the provider of a claim, with the provider's own name for the model.
 pub(super) struct PreparedRequest {
     pub(super) claim: Claim,
     pub(super) model: ModelName,
     pub(super) translated: Result<ProviderRequest, Unmade>,
-    /// The record with which its provider goes on with an answer.
+    /// The record of the answer, if the provider is to resume one.
     pub(super) record: Option<Box<dyn Record>>,
 }
 
@@ -199,18 +201,18 @@ impl Entry {
         }
     }
 
-    /// Records that its request is being translated for this provider, with no lock held.
+    /// Records that its request is being made for this claim, with no lock held.
     pub(super) fn prepare(&mut self, claim: Claim) {
         self.preparing = Some(claim);
     }
 
-    /// Records that the translation for this claim is done. Returns whether the job is still meant
-    /// for it.
+    /// Records that the request for this claim is ready. Returns whether the job still belongs to
+    /// that claim.
     pub(super) fn prepared(&mut self, claim: Claim) -> bool {
         self.preparing.take_if(|preparing| *preparing == claim).is_some()
     }
 
-    /// Whether its provider does not know of it yet.
+    /// Whether its next provider does not know of it yet.
     pub(super) fn is_preparing(&self) -> bool {
         self.preparing.is_some()
     }
@@ -229,11 +231,11 @@ impl Entry {
         at: Instant,
         notes: &mut Notes,
     ) {
-        // The first assignment is no requeue.
+        // The first assignment does not count as a requeue.
         if claim.attempt > self.attempt {
             notes.push(Note::Requeued(Arc::clone(&self.job)));
         }
-        // The try that began the answer counts, not one that goes on with it.
+        // What counts is the attempt that began the answer, not one that resumes it.
         if self.begun.is_none() {
             self.assigned = Some(at);
         }
@@ -250,7 +252,8 @@ impl Entry {
         notes.push(Note::Assigned(job, claim.provider, at - self.accepted));
     }
 
-    /// The request as its present provider gets it: as a part of that attempt's span, if the job is traced.
+    /// The request as its present provider gets it: if the job is traced, as a part of that
+    /// attempt's span.
     pub(super) fn traced(&self, request: Arc<JobRequest>) -> Arc<JobRequest> {
         match self.job.facts.trace {
             None => request,
@@ -264,7 +267,7 @@ impl Entry {
         at == (true, Some(claim.provider), claim.attempt)
     }
 
-    /// The other endpoints than this that it could be served at.
+    /// The endpoints other than this one at which it could be served.
     pub(super) fn alternatives(&self, endpoint: Endpoint) -> Endpoints {
         let serve_as = match (&self.wanted, self.goes_on()) {
             (_, true) => self.serve_rest_as,
@@ -278,7 +281,7 @@ impl Entry {
     pub(super) fn release(&mut self) {
         self.held = false;
         self.preparing = None;
-        // Before another provider gets it: two writers would mix two answers.
+        // Done before another provider gets it, since two writers would mix two answers.
         self.exchange.end_attempt();
     }
 
@@ -287,7 +290,8 @@ impl Entry {
         self.loads = loads;
     }
 
-    /// The time from its last assignment to the head of its answer, if the model was loaded then.
+    /// The time from its assignment to the head of its answer, if the model had to be loaded for
+    /// it.
     fn load_wait(&self) -> Option<Duration> {
         let (begun, assigned) = self.begun.zip(self.assigned).filter(|_| self.loads)?;
         Some(begun.saturating_duration_since(assigned))

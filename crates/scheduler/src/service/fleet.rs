@@ -1,4 +1,5 @@
-//! For servers that act as one: what is lent and borrowed, decided under the scheduler's lock.
+//! For servers that act as one: reads and changes of lent and borrowed slots, under the scheduler's
+//! lock.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,8 +9,8 @@ use tokio::sync::Notify;
 
 use super::{Scheduler, core::Core, note::Notes};
 
-/// The slots of providers, while the scheduler's lock is held: what is read here is true until the last change made
-/// here.
+/// The slots of providers, while the scheduler's lock is held. What is read here stays true until a
+/// change made here.
 pub struct FleetAccess<'a> {
     scheduler: &'a Scheduler,
     core: &'a mut Core,
@@ -24,7 +25,7 @@ impl FleetAccess<'_> {
         (dispatcher.lendable(provider), dispatcher.short(provider))
     }
 
-    /// How many slots more are wanted of each fellow's provider.
+    /// How many more slots are wanted of each fellow's provider.
     pub fn wants(&self) -> BTreeMap<ProviderId, u32> {
         self.core.dispatcher.wants(self.core.now).into_iter().collect()
     }
@@ -52,12 +53,14 @@ impl FleetAccess<'_> {
 impl Scheduler {
     /// Reads and changes what is lent and borrowed, in one step.
     pub fn fleet<T>(&self, act: impl FnOnce(&mut FleetAccess<'_>) -> T) -> T {
-        // Who acts here knows the demand. If it were reported here, it would never rest while a job waits.
+        // The caller knows the demand. If it were notified of its own changes, it would be called
+        // again and again while a job waits.
         self.with_demand(None, |core, notes| act(&mut FleetAccess { scheduler: self, core, notes }))
     }
 
-    /// Notified whenever jobs wait, or have stopped to: then more or fewer slots of fellows may be wanted. The
-    /// receiver must look before it waits for the next notice.
+    /// Notified whenever jobs wait or no longer wait, since the number of fellows' slots that are
+    /// wanted may have changed. The receiver must look at the demand before it waits for the next
+    /// notice.
     pub fn demand(&self) -> Arc<Notify> {
         Arc::clone(self.0.demand.get_or_init(Arc::default))
     }

@@ -8,8 +8,8 @@
 //! - `core`: the state behind the lock, and how the dispatcher's effects are carried out
 //! - `entry`: a job that has not ended
 //! - `fleet`: what fellows lend each other
-//! - `note`: what observers are told
-//! - `resuming`: answers that break off, and that other providers go on with
+//! - `note`: the steps that observers see
+//! - `resuming`: answers that break off, and that other providers resume
 
 mod core;
 mod entry;
@@ -52,11 +52,11 @@ pub struct Scheduler(Arc<Inner>);
 
 struct Inner {
     core: Mutex<Core>,
-    /// Claims whose writers were dropped. Their jobs are failed later, outside any call.
+    /// Claims whose writers were dropped. [`Scheduler::run`] fails their jobs later.
     dropped: Mutex<Vec<Claim>>,
     /// Wakes [`Scheduler::run`] when a deadline is earlier than its next wake-up.
     wake: Notify,
-    /// Hears that jobs wait, once somebody asks fellows for slots.
+    /// Notified when jobs wait. Set once a caller wants slots of fellows.
     demand: OnceLock<Arc<Notify>>,
     observers: Vec<Arc<dyn Observer>>,
 }
@@ -92,7 +92,7 @@ impl Scheduler {
         }
     }
 
-    /// Submits a job. A refusal, too, is reported through its answer.
+    /// Submits a job. A refusal is also reported through the returned answer.
     pub fn submit(&self, job: Job) -> Answer {
         let id = job.id;
         let traced = Arc::new(traced(&job));
@@ -102,7 +102,7 @@ impl Scheduler {
         let exchange = Exchange::new(meter, accepted);
         let mut entry = Entry::new(Arc::clone(&traced), Arc::clone(&exchange), wanted, accepted);
         entry.resumes = resumes;
-        // Before the dispatcher hears of it: the job may end at once.
+        // Before the dispatcher gets the job, since the job may end at once.
         traced.span.in_scope(|| {
             for observer in &self.0.observers {
                 observer.accepted(&traced.facts);
@@ -159,8 +159,8 @@ impl Scheduler {
         self.with(|core, notes| {
             core.handle(self, Input::Shutdown, notes);
             let all: Vec<_> = core.providers.keys().copied().collect();
-            // Each provider hears of its drain before the dispatcher retires it, which may happen
-            // at once.
+            // Each provider gets notice of its drain before the dispatcher retires it, which may
+            // happen at once.
             for id in all {
                 if let Some(provider) = core.providers.get(&id) {
                     provider.drain(reason, grace);
@@ -269,8 +269,8 @@ impl Scheduler {
     }
 
     /// Begins the answer, unless the job is no longer this provider's or another provider will be
-    /// asked. This is one atomic step: a job whose head the client may have seen moves only to a provider that goes
-    /// on with its answer.
+    /// asked. This is one atomic step: a job whose head the client may have seen moves only to a
+    /// provider that resumes its answer.
     pub(crate) fn begin(&self, claim: Claim, head: Head) -> Result<(), WriteError> {
         let job = claim.job;
         self.with(|core, notes| {
@@ -294,7 +294,7 @@ impl Scheduler {
         })
     }
 
-    /// The client has the whole answer; the provider's end is awaited only to free its slot.
+    /// The client has the whole answer. The provider's own end only frees its slot.
     pub(crate) fn complete(&self, claim: Claim) {
         let job = claim.job;
         self.with(|core, notes| {
@@ -314,7 +314,8 @@ impl Scheduler {
             let answered = matches!(verdict, Verdict::Answered | Verdict::AnsweredWithFault);
             let mut tokens = None;
             if !answered {
-                // The dispatcher may assign it again at once: nothing of this attempt may come after that.
+                // Released first: the dispatcher may assign the job again at once, and this attempt
+                // must write nothing after that.
                 entry.release();
             } else if let Some(entry) = core.jobs.remove(&job) {
                 let account = entry.exchange.account();
@@ -347,7 +348,8 @@ impl Scheduler {
         self.with(|core, notes| {
             core.handle(self, Input::ClientGone { job }, notes);
             if let Some(mut entry) = core.jobs.remove(&job) {
-                // No client reads it: whatever its provider still writes is refused.
+                // No client reads the exchange any more. Whatever the provider still writes is
+                // refused.
                 entry.exchange.finish(Ok(()));
                 entry.note_given_up(notes);
                 notes.push(entry.ended(Outcome::ClientGone, core.now));
@@ -376,7 +378,7 @@ impl Scheduler {
     }
 
     fn fail_dropped(&self) {
-        // Taken out first: failing the jobs takes the scheduler's lock.
+        // Taken out before the jobs are failed, which takes the scheduler's lock.
         let dropped =
             std::mem::take(&mut *self.0.dropped.lock().unwrap_or_else(PoisonError::into_inner));
         for claim in dropped {
@@ -415,12 +417,13 @@ impl Scheduler {
         }
     }
 
-    /// Acts under the lock, then notifies the observers, and the timer if it has to wake earlier.
+    /// Acts under the lock. Then notifies the observers, and also the timer if it has to wake
+    /// earlier.
     fn with<T>(&self, act: impl FnOnce(&mut Core, &mut Notes) -> T) -> T {
         self.with_demand(self.0.demand.get(), act)
     }
 
-    /// The same; if jobs wait, `demand` hears of it.
+    /// As [`Scheduler::with`], but with this `demand` to notify when jobs wait.
     fn with_demand<T>(
         &self,
         demand: Option<&Arc<Notify>>,
@@ -449,7 +452,8 @@ impl Scheduler {
         | Note::BrokeOff(job, _)
         | Note::Canceled(job, _)
         | Note::Ended(job, _)) = note;
-        // Entered only here, not for each chunk of the answer, because a span has a cost.
+        // Entered only here, and not for each chunk of the answer, because entering a span takes
+        // time.
         let _span = job.span.enter();
         for observer in &self.0.observers {
             match note {
@@ -490,7 +494,7 @@ fn traced(job: &Job) -> TracedJob {
 /// Splits a job into the parts for the dispatcher, its providers and its exchange.
 fn parts(job: Job) -> (JobSpec, KeptRequest, Box<dyn Meter>) {
     let mut targets = job.targets.into_iter();
-    // The worker of a fellow's job gets the request as it is: its home translates.
+    // The worker of a fellow's job gets the request unchanged: the job's home translates it.
     let serve_as = match &job.lent {
         Some(_) => Endpoints::only(job.endpoint),
         None => job.serve_as,

@@ -19,7 +19,8 @@ pub(super) enum Note {
     Ended(Arc<TracedJob>, JobEnd),
 }
 
-/// The notes of one turn under the lock, in order. Mostly it is one, which needs no memory of its own.
+/// The notes of one turn under the lock, in order. Mostly there is only one, which needs no
+/// allocation.
 #[derive(Default)]
 pub(super) struct Notes {
     first: Option<Note>,

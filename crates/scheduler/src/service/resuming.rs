@@ -1,4 +1,4 @@
-//! Answers that break off, and that other providers go on with.
+//! Answers that break off, and that other providers resume.
 
 use std::{sync::Arc, time::Instant};
 
@@ -24,14 +24,15 @@ use crate::{
     resume::{Break, BreakOutcome, Delivered, Record, Rest},
 };
 
-/// Requests and texts up to this size, in bytes, are made into a provider's request under the lock.
+/// If the request and the text delivered so far are together no larger than this, in bytes, the
+/// next request is made under the lock.
 const MADE_AT_ONCE: u64 = 16 * 1024;
 
 impl Core {
     /// Handles an answer that has broken off: it waits for another provider, is closed here, or ends.
     pub(super) fn broken_off(&mut self, job: JobId, ending: Ending, notes: &mut Notes) {
         let Some(entry) = self.jobs.get_mut(&job) else { return };
-        // The lost provider must write nothing between this and the rest.
+        // The lost provider must not write anything more.
         entry.release();
         let rest = entry.exchange.rest();
         let complete = entry.exchange.is_complete();
@@ -44,7 +45,8 @@ impl Core {
             }
             Rest::Closing(closing) => self.close(job, &closing, notes),
             Rest::No(_) => self.refuse(job, notes),
-            // A request that rules it out ends at once: no provider need come for that.
+            // If the request itself rules out a resumption, the job ends now. It need not wait for
+            // a provider.
             Rest::Text(_) => match entry.what_speaks_against_it() {
                 None => {}
                 Some(Unmade::Closing(closing)) => self.close(job, &closing, notes),
@@ -66,13 +68,13 @@ impl Core {
         self.dispatcher.handle(self.now, Input::ClientGone { job });
     }
 
-    /// Ends a job with whose answer nobody can go on.
+    /// Ends a job whose answer cannot be resumed.
     fn refuse(&mut self, job: JobId, notes: &mut Notes) {
         let ending = self.jobs.get(&job).and_then(Entry::ending);
         self.give_up(job, ending.unwrap_or(Ending::ProviderFailed), notes);
     }
 
-    /// Asks a provider to go on with an answer.
+    /// Asks a provider to resume an answer.
     pub(super) fn assign_rest(
         &mut self,
         scheduler: &Scheduler,
@@ -100,7 +102,7 @@ impl Core {
         }
     }
 
-    /// Takes in the head of a provider that is to go on.
+    /// Takes in the head of a provider that is to resume an answer.
     pub(super) fn goes_on(
         &mut self,
         scheduler: &Scheduler,
@@ -111,7 +113,8 @@ impl Core {
         let now = self.now;
         let entry = self.held(claim).ok_or(WriteError::Over)?;
         let seam = Seam { provider: entry.provider_name.clone(), delivered: entry.delivered() };
-        // A head that is no good stream is a refusal, as before the first byte.
+        // A head that does not begin a good stream counts as a refusal, as it does before the first
+        // byte.
         entry.exchange.go_on(claim, head, now, seam)?;
         let to = entry.provider_name.clone();
         entry.mended(BreakOutcome::Resumed, to, notes);
@@ -122,19 +125,20 @@ impl Core {
 }
 
 impl Entry {
-    /// Whether its next provider is to go on with its answer.
+    /// Whether its next provider is to resume its answer.
     pub(super) fn goes_on(&self) -> bool {
         self.broken.is_some()
     }
 
-    /// The record of an answer that begins with this head, if it may be gone on with: a stream of events, not
-    /// compressed.
+    /// The record of an answer that begins with this head, if it may be resumed. The answer must be
+    /// a stream of events without compression.
     pub(super) fn record(&self, head: &Head) -> Option<Box<dyn Record>> {
         let wanted = self.wanted.as_ref().filter(|_| self.resumes && is_event_stream(head))?;
         wanted.translator.record(&wanted.request, self.endpoint?)
     }
 
-    /// Records that its answer begins, and the shapes in which others could go on with it. Returns how they could.
+    /// Records that its answer begins, and the shapes in which other providers could resume it.
+    /// Returns how they could.
     pub(super) fn begins(&mut self, serve_rest_as: Endpoints, at: Instant) -> Option<Resumable> {
         self.begun = Some(at);
         self.serve_rest_as = serve_rest_as;
@@ -173,7 +177,8 @@ impl Entry {
         is_whole
     }
 
-    /// Why no provider at all could be asked to go on, as far as a request that is not large shows at once.
+    /// Why no provider at all could be asked to resume the answer, as far as the request shows. Not
+    /// found out for a large request.
     fn what_speaks_against_it(&self) -> Option<Unmade> {
         let wanted = self.wanted.as_ref().filter(|it| it.request.body.len() as u64 <= MADE_AT_ONCE);
         let (wanted, first, record) = (wanted?, self.endpoint?, self.exchange.record()?);
@@ -191,12 +196,13 @@ impl Entry {
         self.broken.as_ref().map(|broken| broken.delivered).unwrap_or_default()
     }
 
-    /// How it ends if nobody goes on.
+    /// How it ends if no provider resumes it.
     fn ending(&self) -> Option<Ending> {
         self.broken.as_ref().map(|broken| broken.ending.clone())
     }
 
-    /// Records that its answer cannot be gone on with. Returns how it ends then, if it has broken off.
+    /// Records that its answer cannot be resumed. Returns how the job then ends, if the answer has
+    /// broken off.
     pub(super) fn refuses(&mut self, why: &str) -> Option<Ending> {
         let broken = self.broken.as_mut()?;
         broken.refused = Some(why.to_owned());
@@ -211,7 +217,7 @@ impl Entry {
         }
     }
 
-    /// Its end comes while nobody goes on with its answer.
+    /// Notes an unmended break, if the job ends while its answer is broken off.
     pub(super) fn note_given_up(&mut self, notes: &mut Notes) {
         if let Some(BrokenAnswer { from, delivered, refused, .. }) = self.broken.take() {
             let outcome = match refused {
@@ -229,7 +235,7 @@ fn is_event_stream(head: &Head) -> bool {
     let kind = kind.unwrap_or_default().trim_start();
     let events = "text/event-stream";
     let is_events = kind.get(..events.len()).is_some_and(|it| it.eq_ignore_ascii_case(events));
-    // Compressed bytes cannot be read, and a body of a known length cannot be prolonged.
+    // Compressed bytes cannot be read, and a body with a fixed length cannot be made longer.
     let is_plain = !head.headers.contains_key(header::CONTENT_ENCODING)
         && !head.headers.contains_key(header::CONTENT_LENGTH);
     head.status.is_success() && is_events && is_plain

@@ -1,4 +1,4 @@
-//! Remembers the answers of a peer's requests, so that one that comes again is not served twice.
+//! Remembers the answers to a peer's requests, so that a repeated request is not carried out twice.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -8,12 +8,12 @@ use std::{
 /// The most requests that are remembered, and for how long.
 const MOST: usize = 4096;
 const KEPT: Duration = Duration::from_secs(10 * 60);
-/// The most bytes of answers that are remembered. Longer answers than [`LONG`] are those of
-/// queries, which may be served again.
+/// The most bytes of answers that are remembered. An answer longer than [`LONG`] is not remembered:
+/// it answers a query, which may be served again.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 const LONG: usize = 64 * 1024;
 
-/// The answers of one peer's requests.
+/// The answers to one peer's requests.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     known: BTreeMap<String, Option<String>>,
@@ -22,13 +22,13 @@ pub(crate) struct Answers {
     bytes: usize,
 }
 
-/// How a request begins.
+/// The state of a request when it arrives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// It is new, and from now on it waits for its answer.
+    /// It is new, and from now on waits for its answer.
     #[default]
     New,
-    /// It waits for its answer already.
+    /// It already waits for its answer.
     Waiting,
     /// This is its answer.
     Answered(String),
@@ -47,7 +47,7 @@ impl Answers {
         Begun::New
     }
 
-    /// A request has its answer.
+    /// Keeps the answer to a request.
     pub(crate) fn keep(&mut self, id: &str, answer: &str) {
         if answer.len() > LONG {
             return self.forget(id);
@@ -58,7 +58,7 @@ impl Answers {
         }
     }
 
-    /// A request is as if it had never come.
+    /// Forgets a request, as if it had never come.
     pub(crate) fn forget(&mut self, id: &str) {
         let forgotten = self.known.remove(id).flatten();
         self.bytes -= forgotten.map_or(0, |answer| answer.len());

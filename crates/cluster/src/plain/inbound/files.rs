@@ -10,7 +10,8 @@ use wire::{Frame, Outbox};
 
 use super::guest::Guest;
 
-/// Says that files changed, as the link has room for it. Changes while there is none are one change.
+/// Tells the peer that files changed, whenever the link has room. Changes while it has none count
+/// as one.
 pub(super) async fn watch(mut guest: Guest, of: SubscribeProjectFiles, outbox: Outbox) {
     let SubscribeProjectFiles { subscriber_id, project_id } = of;
     guest.ask(ClientMessage::WatchProjectFiles(OfProject { project_id }).encode());

@@ -14,7 +14,7 @@ pub(super) struct Guest {
 }
 
 impl Guest {
-    /// `None` while nothing serves clients yet.
+    /// Opens a guest. `None` while no host serves clients yet.
     pub(super) fn open(requester: &Requester) -> Option<Self> {
         let host = requester.shared.host()?;
         let (requests, to_serve) = Outbox::detached();
@@ -31,7 +31,7 @@ impl Guest {
         Some(Self { requests, answers })
     }
 
-    /// Asks for something. When the guest is gone, [`Guest::next`] says so.
+    /// Sends a request. If the guest is gone, [`Guest::next`] returns `None`.
     pub(super) fn ask(&self, text: String) {
         let _gone = self.requests.push(text);
     }

@@ -1,10 +1,10 @@
 //! Requests of a plain peer's clients, served here.
 //!
-//! - [`Inbound`]: all that one link asks for
+//! - [`Inbound`]: all requests of one link
 //! - `guest`: a client of this member's workspace that stands for the peer
 //! - `place`: where a request is served, pure; `reply`: which message answers which request, pure
 //! - `answers`: remembers answers, for requests that come again, pure
-//! - `serve`: one request after the other, through a guest
+//! - `serve`: serves requests through guests, one after the other or beside each other
 //! - `output`, `files`: subscriptions
 
 pub(crate) mod answers;
@@ -45,18 +45,18 @@ pub(crate) use reply::input_id;
 
 /// The most requests of a link that wait for their turn.
 const MOST_WAITING: usize = 256;
-/// The most requests of a link that are served beside those in turn: each has a guest of its own.
+/// The most requests of a link that are served beside the one in turn. Each has a guest of its own.
 const MOST_BESIDE: usize = 16;
 /// The most subscriptions of a link.
 const MOST_SUBSCRIPTIONS: usize = 256;
 
-/// All that one link asks for.
+/// All requests and subscriptions of one link.
 pub(crate) struct Inbound {
     requester: Requester,
     in_turn: mpsc::Sender<Request>,
     beside: Arc<Semaphore>,
     outbox: Outbox,
-    /// Dropping one ends it.
+    /// The tasks of the subscriptions. Dropping one ends it.
     subscriptions: BTreeMap<String, AbortOnDropHandle<()>>,
 }
 
@@ -69,7 +69,7 @@ struct Requester {
 
 /// A request of a plain peer.
 struct Request {
-    /// `None`: nobody waits for the answer.
+    /// `None` if the peer does not wait for an answer.
     id: Option<String>,
     message: ClientMessage,
     text: String,
@@ -89,7 +89,7 @@ impl Inbound {
         }
     }
 
-    /// Serves a request once, however often it comes.
+    /// Serves a request, once even if it comes again.
     pub(crate) fn request(&mut self, request: ForwardedRequest) {
         let id = request.request_id.clone();
         match self.requester.begin(&id) {
@@ -99,11 +99,12 @@ impl Inbound {
         }
     }
 
-    /// The peer renames a session of this member.
+    /// Renames a session of this member, as the peer wishes.
     pub(crate) fn rename(&mut self, session_id: SessionId, name: String) {
         let message = ClientMessage::RenameSession(RenameSession { session_id, name });
         let text = message.encode();
-        // A flood of names is cut short: the peer hears the present one again when it offers it.
+        // Too many renames at once are dropped. The peer gets the present name when it offers its
+        // own again.
         let _full = self.in_turn.try_send(Request { id: None, message, text });
     }
 
@@ -135,7 +136,7 @@ impl Inbound {
         }
     }
 
-    /// Passes a request on to the peer that it is for.
+    /// Passes a request on to the plain peer that owns its session.
     fn relay(&self, id: String, text: String, owner: &str, hops: u8, visited: Vec<String>) {
         let (shared, requester) = (&self.requester.shared, self.requester.clone());
         if hops < 2 || visited.iter().any(|node| node == owner) || !shared.plain.is_linked(owner) {
@@ -181,7 +182,7 @@ impl Inbound {
                 let _link_ended = self.outbox.push(unknown.encode());
                 return;
             }
-            // Nothing in the protocol says that another one must be asked.
+            // The protocol has no message that tells the peer to ask another one.
             Place::Peer(_) | Place::Refused(_) => return,
         }
         let Some(guest) = Guest::open(&self.requester) else { return };
@@ -225,7 +226,7 @@ impl Requester {
         self.answered(id, ServerMessage::error(words).encode());
     }
 
-    /// The same, once the link has room for it: an answer may be long.
+    /// As [`Requester::answered`], once the link has room, since an answer may be long.
     async fn answered_in_time(&self, id: String, payload: String) {
         if let Some(outbox) = self.shared.plain.outbox(&self.node) {
             let _link_ended = outbox.room().await;
@@ -239,13 +240,13 @@ impl Requester {
         self.respond(id, payload);
     }
 
-    /// A request was not begun, and may come again.
+    /// Forgets a request that was not begun. It may come again.
     fn forget(&self, id: &str) {
         self.shared.plain.answers(&self.node, |answers| answers.forget(id));
     }
 
-    /// Sends an answer over the newest link: that of the request may be gone. If all are, the peer
-    /// asks again.
+    /// Sends an answer over the newest link, since the link of the request may be gone. If all
+    /// links are gone, the peer asks again.
     fn respond(&self, request_id: String, payload: String) {
         let response = ForwardedResponse { request_id, payload };
         if let Some(outbox) = self.shared.plain.outbox(&self.node) {

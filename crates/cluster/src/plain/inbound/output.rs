@@ -14,8 +14,9 @@ use super::guest::Guest;
 /// Resets a terminal, before text that repaints it.
 const RESET: &str = "\x1bc";
 
-/// Sends a session's output as the link has room for it. While there is none, nothing is taken from
-/// the guest: its session notices that it is slow, and sends the screen instead of what was missed.
+/// Sends a session's output whenever the link has room. While it has none, nothing is taken from
+/// the guest. So the session notices that its client is slow, and sends the screen instead of the
+/// output that was missed.
 pub(super) async fn send(
     mut guest: Guest,
     session_id: SessionId,
@@ -47,11 +48,11 @@ pub(super) async fn send(
     }
 }
 
-/// The consequence of a message of the workspace.
+/// What follows from a message of the workspace.
 enum Said {
     Nothing,
     Message(PeerMessage),
-    /// A message, and no more after it.
+    /// A message after which no other follows.
     Last(PeerMessage),
     End,
 }
@@ -72,7 +73,7 @@ fn said(session_id: SessionId, reply: ServerMessage) -> Said {
         ServerMessage::SessionSnapshot(snapshot) => repaint(snapshot),
         ServerMessage::SessionKilled(of) if of.session_id == session_id => Said::End,
         ServerMessage::SessionUnknown(of) if of.session_id == session_id => unknown(session_id),
-        // Only the attachment can fail: nothing else was asked for.
+        // Only the attachment can fail, since nothing else was requested.
         ServerMessage::Error(_) => unknown(session_id),
         _ => Said::Nothing,
     }

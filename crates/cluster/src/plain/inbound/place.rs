@@ -1,4 +1,4 @@
-//! Where a plain peer's request is served. Only the owner of a session can serve what concerns it.
+//! Where a plain peer's request is served. Only its owner can serve requests about a session.
 
 use protocol::workspace::{ClientMessage, RequestKind, SessionId};
 
@@ -7,11 +7,11 @@ use crate::plain::rights::Parties;
 /// Where a request is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// This member's workspace, or another member with a key, to which it forwards.
+    /// This member's workspace, which forwards it if another member with a key must serve it.
     Here,
     /// Another plain peer.
     Peer(String),
-    /// Nobody runs the session, as far as it is known; or the asking peer itself does.
+    /// No member is known to run the session, or the asking peer itself does.
     Unknown(SessionId),
     /// Nowhere, for this reason.
     Refused(&'static str),
@@ -26,7 +26,7 @@ pub(crate) enum Owner {
     Plain(String),
 }
 
-/// Where a request is served, with the owners of sessions.
+/// Where a request is served. `owner_of` gives the owners of sessions.
 pub(super) fn of(
     message: &ClientMessage,
     parties: Parties<'_>,
@@ -45,7 +45,7 @@ pub(super) fn of(
     }
 }
 
-/// Where a session is served.
+/// Where requests about a session are served.
 pub(super) fn of_session(session: SessionId, parties: Parties<'_>, owner: Option<Owner>) -> Place {
     match owner {
         None => Place::Unknown(session),

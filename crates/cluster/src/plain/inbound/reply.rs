@@ -1,10 +1,10 @@
 //! Which message of a workspace answers which request. The clients' protocol does not number
-//! requests: an answer is known by its type and its subject.
+//! requests, so an answer is recognised by its type and subject.
 
 use protocol::workspace::{ClientMessage, ReplyKind, RequestKind, ServerMessage, SessionId};
 
-/// Whether requests of this kind are served one after the other, in their order. All others may
-/// take long, and are served beside them.
+/// Whether requests of this kind are served one after the other, in order. All others may take
+/// long, and are served beside them.
 pub(super) fn is_in_turn(kind: RequestKind) -> bool {
     use RequestKind as K;
     is_unanswered(kind)
@@ -14,8 +14,8 @@ pub(super) fn is_in_turn(kind: RequestKind) -> bool {
         )
 }
 
-/// Whether requests of this kind are served at once, and have no answer of their own unless they
-/// fail: a sign of life that is asked for after one is answered after it.
+/// Whether requests of this kind are carried out at once and have no answer of their own unless
+/// they fail. A keepalive that is sent after such a request is answered after it.
 fn is_unanswered(kind: RequestKind) -> bool {
     use RequestKind as K;
     matches!(
@@ -67,7 +67,7 @@ fn is_about(request: &ClientMessage, session: SessionId) -> bool {
     super::place::session_of(request) == Some(session)
 }
 
-/// The kinds of answers of requests that have a guest of their own.
+/// The kinds of messages that answer requests of this kind, for requests with a guest of their own.
 fn kinds(request: RequestKind) -> &'static [ReplyKind] {
     use ReplyKind as A;
     use RequestKind as K;

@@ -17,19 +17,19 @@ use wire::Frame;
 use super::{Guest, Request, Requester, place::session_of, reply};
 use crate::{circuit::Circuit, plain::saying};
 
-/// A request in turn is answered within this time.
+/// A request in turn must be answered within this time.
 const DEADLINE: Duration = Duration::from_secs(15);
-/// The same of a request beside the others: it may copy files, or wait for a team.
+/// The same for a request beside the others, which may copy files or wait for a team.
 const LONG_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
-/// Serves requests one after the other, until their sender is gone. The present one is finished;
-/// those behind it may come again, over another link.
+/// Serves requests one after the other until their link is gone. The present one is finished; the
+/// ones behind it are forgotten, and may come again over another link.
 pub(super) async fn in_turn(requester: Requester, mut requests: mpsc::Receiver<Request>) {
     let mut guest = None;
     loop {
         let request = tokio::select! {
             request = requests.recv() => request,
-            // Events mean nothing here, but they must not fill the guest's queue.
+            // Events are ignored here, but they must not fill the guest's queue.
             frame = next_event(&mut guest) => {
                 guest = guest.filter(|_| frame.is_some());
                 continue;
@@ -59,7 +59,7 @@ pub(super) async fn beside(requester: Requester, request: Request, _place: Owned
     }
 }
 
-/// Has one request served by another plain peer. Its first message is the answer.
+/// Has a request served by another plain peer. The first message that comes back is the answer.
 pub(super) async fn relayed(
     requester: Requester,
     id: String,
@@ -67,7 +67,7 @@ pub(super) async fn relayed(
     mut circuit: Circuit,
     _place: OwnedSemaphorePermit,
 ) {
-    // A circuit that has ended says so when it is read.
+    // If the circuit has ended, reading it says so.
     let _ended = circuit.send(Frame::from(text));
     let answer = match circuit.next().await {
         Ok(Frame::Text(text)) => text.as_str().to_owned(),
@@ -111,13 +111,13 @@ async fn one(
 }
 
 enum Answer {
-    /// A message of its own.
+    /// An answer of its own.
     Own(String),
-    /// It was carried out.
+    /// It was carried out, and has no answer of its own.
     Done,
 }
 
-/// Waits for the answer; `None` when the guest ends first.
+/// Waits for the answer. `None` if the guest ends first.
 async fn answer(guest: &mut Guest, request: &ClientMessage, is_unanswered: bool) -> Option<Answer> {
     loop {
         let Frame::Text(text) = guest.next().await? else { continue };

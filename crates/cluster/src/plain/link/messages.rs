@@ -1,4 +1,4 @@
-//! Messages of a plain peer, taken in.
+//! Handles the messages of a plain peer.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::plain::{
     rights::Parties,
 };
 
-/// Longer messages are read by another thread, in bytes.
+/// Messages longer than this, in bytes, are decoded on another thread.
 const LONG: usize = 64 * 1024;
 
 impl PlainLink {
@@ -127,10 +127,10 @@ impl PlainLink {
         Ok(())
     }
 
-    /// One line a minute: a peer may repeat what is refused without end.
+    /// Logs one line a minute, since a peer may repeat what is refused without end.
     fn log_refused(&mut self, refused: &[(Key, Refused)]) {
         let Some((key, reason)) = refused.first() else { return };
-        // Not being taken over ends no link.
+        // A refused object does not end the link, however many there are.
         let _any_number = self.refusals.add(Instant::now().into_std());
         if self.refusals.is_first() {
             let (node, id, others) = (&self.node, &*key.id, refused.len() - 1);
@@ -139,7 +139,8 @@ impl PlainLink {
     }
 }
 
-/// The words of a snapshot. A session that lives is not gone, whatever its tombstones say.
+/// The claims of a snapshot, one for each object. A session that the snapshot lists is not gone, even
+/// if the snapshot has a tombstone for it.
 fn words(state: State) -> Vec<Word> {
     let mut gone: Vec<_> = state.tombstones.iter().map(|of| of.session_id).collect();
     gone.retain(|id| state.sessions.iter().all(|session| session.id != *id));

@@ -21,8 +21,8 @@ use crate::{
     shared::Shared,
 };
 
-/// Opens a circuit to a plain peer, for a client. The link may come later, within the
-/// client's patience.
+/// Opens a circuit to a plain peer for a client. The link may come later, within the client's
+/// patience.
 pub(crate) fn open(shared: &Arc<Shared>, node: &str, role: Role, hops: Hops) -> Circuit {
     let (circuit, far) = Circuit::pair();
     run(shared, node, role, hops, far);
@@ -66,7 +66,7 @@ struct Running {
     translation: Translation,
     far: FarEnd,
     routed: Routed,
-    /// The link that it uses, until that ends.
+    /// The link that it uses until that link ends.
     way: Option<Way>,
     /// When it gives up, if no link comes.
     give_up: Instant,
@@ -98,7 +98,8 @@ impl Running {
                     Some(frame) => self.request(&frame),
                     None => return left(),
                 },
-                // Its sender is in the router as long as this circuit is.
+                // The sender stays in the router as long as this circuit exists, so this never ends
+                // first.
                 Some(event) = events.recv() => self.event(event),
                 changed = ways.changed() => match changed {
                     Ok(()) => self.follow(&ways.borrow_and_update()),
@@ -111,7 +112,7 @@ impl Running {
                 () = until(due) => self.translation.overdue(Instant::now().into_std()),
                 () = sleep_until(give_up), if self.way.is_none() => return Ended::Unreachable,
                 () = leaving.cancelled(), if self.way.is_some() => {
-                    // What was sent before the client left is still delivered.
+                    // Requests that were sent before the client left are still delivered.
                     while let Some(frame) = self.far.requests.try_next() {
                         self.request(&frame);
                         self.carry_out();
@@ -137,7 +138,7 @@ impl Running {
         }
     }
 
-    /// Goes on with the present link until that ends, and then with the newest.
+    /// Keeps to its link until that ends, and then changes to the newest one.
     fn follow(&mut self, ways: &[Way]) {
         if let Some(way) = &self.way
             && ways.iter().any(|present| present.number == way.number)
@@ -184,7 +185,7 @@ impl Running {
         let _gone = self.far.answers.push(reply.encode());
     }
 
-    /// Its owner does not run it, so nobody does.
+    /// Deletes the entry of a session that its owner does not run: then no machine runs it.
     fn bury(&self, session: SessionId) {
         let id = session.to_string();
         let entry = self.shared.directory.get(Kind::SESSION, &id);
@@ -193,7 +194,7 @@ impl Running {
         }
         let (driver, key) = (self.shared.driver.clone(), Key::new(Kind::SESSION, id));
         tokio::spawn(async move {
-            // Somebody may have been faster.
+            // Another member may have deleted it first.
             let _gone = driver.ask(Input::Delete { key }).await;
         });
     }
@@ -203,7 +204,7 @@ fn left() -> Ended {
     Ended::Closed("the client has left".to_owned())
 }
 
-/// Waits for room, if there is a link. One that has ended will be reported.
+/// Waits for room, if there is a link. The end of a link is reported by `ways`.
 async fn room(outbox: Option<Outbox>) {
     match outbox {
         Some(outbox) if outbox.room().await.is_ok() => {}

@@ -6,8 +6,8 @@ use protocol::workspace::{SessionId, frame};
 use tokio::sync::Notify;
 use wire::Outbox;
 
-/// The output of a session for one client. A client that has no room misses output, so that the
-/// link to the peer never waits for it.
+/// The output of a session for one client. A client without room misses output, so that the link to
+/// the peer never waits for it.
 pub(crate) struct Follower {
     session: SessionId,
     answers: Outbox,
@@ -30,8 +30,8 @@ impl Follower {
         self.session
     }
 
-    /// Output with this number, or 0 if the peer does not number it. Other clients' subscriptions
-    /// bring it, too.
+    /// Passes on output with this number; 0 if the peer does not number output. Output that other
+    /// clients' subscriptions bring comes here, too.
     pub(crate) fn output(&self, seq: u64, data: &str) {
         let mut state = self.lock();
         let seq = if seq == 0 { state.last_seq + 1 } else { seq };
@@ -44,11 +44,11 @@ impl Follower {
             return;
         }
         state.last_seq = seq;
-        // A client that has gone is noticed elsewhere.
+        // A client that has gone is noticed by its circuit.
         let _gone = self.answers.push(frame::encode(self.session, seq, data.as_bytes()));
     }
 
-    /// The last output that the client has.
+    /// The number of the last output that the client got.
     pub(crate) fn last_seq(&self) -> u64 {
         self.lock().last_seq
     }

@@ -1,10 +1,11 @@
 //! Clients of this member, served by a plain peer.
 //!
-//! - [`open`]: a circuit that ends at a plain peer; [`serve`]: one that another member's goes on in
-//! - `translation`: a client's messages as those of peers, and back, pure; `requests`: those that a
-//!   plain peer serves
+//! - [`open`]: a circuit that ends at a plain peer; [`serve`]: continues another member's circuit
+//!   to one
+//! - `translation`: puts a client's messages into the peers' protocol, and answers back, pure;
+//!   `requests`: the requests that a plain peer serves
 //! - `circuit`: the task of one circuit
-//! - `router`: takes a peer's messages to the circuits that they are for
+//! - `router`: passes a peer's messages to the circuits that wait for them
 //! - `follower`: a session's output on its way to one client
 
 mod circuit;

@@ -4,7 +4,7 @@ use protocol::workspace::{ClientMessage, RequestKind, Role, ServerMessage, clien
 
 use crate::plain::inbound::input_id;
 
-/// The role that a request needs; `None`: a plain peer does not serve it.
+/// The role that a request needs; `None` if a plain peer does not serve it.
 pub(super) fn role(kind: RequestKind) -> Option<Role> {
     use RequestKind as K;
     match kind {
@@ -27,7 +27,8 @@ pub(super) fn role(kind: RequestKind) -> Option<Role> {
     }
 }
 
-/// The reply that the client waits for beside a peer's answer. A peer may know no acknowledgements.
+/// The reply that the client expects beside a peer's answer, since a peer may send no
+/// acknowledgements.
 pub(super) fn completion(request: &ClientMessage, reply: &ServerMessage) -> Option<ServerMessage> {
     match (request, reply) {
         (_, ServerMessage::InputAck(_)) => None,

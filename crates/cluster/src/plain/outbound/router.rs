@@ -1,4 +1,4 @@
-//! Takes a plain peer's messages to the circuits that they are for.
+//! Passes a plain peer's messages to the circuits that wait for them.
 
 use std::{
     collections::BTreeMap,
@@ -12,14 +12,14 @@ use super::follower::Follower;
 
 /// The most circuits that end at one plain peer.
 const MOST: usize = 4096;
-/// The most events that wait for one circuit. Its task takes them at once; a response that is lost
-/// is a request that is not answered in time.
+/// The most events that wait for one circuit. Its task takes them at once. If a response is lost
+/// here, its request ends by its time limit.
 const EVENTS: usize = 1024;
 
 /// A peer's message for a circuit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
-    /// The response with this id.
+    /// The response with this id, and its payload.
     Response(String, String),
     /// The peer does not run this session.
     Unknown(SessionId),
@@ -35,13 +35,14 @@ pub(crate) struct Router(Mutex<State>);
 struct State {
     next: u64,
     circuits: BTreeMap<u64, mpsc::Sender<Event>>,
-    /// The circuits that wait for responses, and for changes of files, by id.
+    /// The number of the circuit that waits for a response or for changes of files, by the id of
+    /// the request or subscription.
     responses: BTreeMap<String, u64>,
     watches: BTreeMap<String, u64>,
     followers: BTreeMap<SessionId, Vec<Arc<Follower>>>,
 }
 
-/// The entry of a circuit, which is known until this is dropped.
+/// The registration of a circuit, which ends when this is dropped.
 pub(super) struct Routed {
     router: Arc<Router>,
     number: u64,
@@ -49,7 +50,7 @@ pub(super) struct Routed {
 }
 
 impl Router {
-    /// `None` if there are too many circuits.
+    /// Registers a circuit. `None` if there are too many.
     pub(super) fn enter(self: &Arc<Self>) -> Option<(Routed, mpsc::Receiver<Event>)> {
         let (sender, events) = mpsc::channel(EVENTS);
         let mut state = self.lock();
@@ -63,7 +64,7 @@ impl Router {
         Some((routed, events))
     }
 
-    /// A response of the peer. One that nobody waits for is dropped.
+    /// Passes on a response of the peer. A response that no circuit waits for is dropped.
     pub(crate) fn respond(&self, id: String, payload: String) {
         let mut state = self.lock();
         if let Some(number) = state.responses.remove(&id) {
@@ -71,7 +72,7 @@ impl Router {
         }
     }
 
-    /// The peer does not run a session.
+    /// Passes on that the peer does not run a session.
     pub(crate) fn unknown(&self, session: SessionId) {
         let state = self.lock();
         for circuit in state.circuits.values() {
@@ -87,7 +88,7 @@ impl Router {
         }
     }
 
-    /// Output of a session.
+    /// Passes on output of a session.
     pub(crate) fn output(&self, session: SessionId, seq: u64, data: &str) {
         let followers = self.lock().followers.get(&session).cloned().unwrap_or_default();
         followers.iter().for_each(|follower| follower.output(seq, data));

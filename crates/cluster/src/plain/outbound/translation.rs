@@ -1,5 +1,6 @@
-//! A client's messages as those of peers, and a plain peer's answers as those of a server. A plain
-//! peer serves what concerns the sessions that it runs; all else gets words.
+//! Puts a client's messages into the peers' protocol, and a plain peer's answers into the clients'.
+//! A plain peer serves only what concerns the sessions that it runs; other requests are refused
+//! with words.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -23,31 +24,31 @@ use protocol::workspace::{
 use super::requests::{completion, role};
 use crate::plain::inbound::session_of;
 
-/// A request is answered within this time.
+/// A request must be answered within this time.
 pub(super) const DEADLINE: Duration = Duration::from_secs(15);
 /// The most requests of one client that wait for their answers.
 const MOST_WAITING: usize = 256;
 
-/// One thing to do, in order.
+/// One step for the circuit, to be carried out in order.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Action {
     /// Send this to the peer.
     Send(PeerMessage),
     /// Send the client this.
     Answer(ServerMessage),
-    /// Send the client this message of the peer.
+    /// Send the client this message of the peer unchanged.
     Pass(String),
-    /// The response with this id is for this circuit.
+    /// This circuit waits for the response with this id.
     Expect(String),
-    /// It comes too late from now on.
+    /// This circuit no longer waits for that response.
     Forget(String),
-    /// Output of this session after this number is for this circuit.
+    /// This circuit takes the output of this session after this number.
     Follow(SessionId, u64),
-    /// Output is for this circuit no longer.
+    /// This circuit takes no more output.
     Unfollow,
-    /// Changes of files with this id are for this circuit.
+    /// This circuit takes the file changes of the subscription with this id.
     Watch(String),
-    /// They are for this circuit no longer.
+    /// This circuit takes no more file changes of that subscription.
     Unwatch(String),
     /// The peer does not run this session.
     Dead(SessionId),
@@ -73,7 +74,7 @@ pub(super) struct Translation {
     peer: String,
     role: Role,
     hops: Hops,
-    /// Makes ids that no other circuit makes.
+    /// Random bits, so that no other circuit makes the same ids.
     seed: u128,
     made: u128,
     waiting: BTreeMap<String, Waiting>,
@@ -88,18 +89,18 @@ struct Waiting {
 }
 
 impl Translation {
-    /// `seed`: random bits.
+    /// A translation for one client. `seed` is random.
     pub(super) fn new(peer: String, role: Role, hops: Hops, seed: u128) -> Self {
         let (waiting, attached, watched, actions) = Default::default();
         Self { peer, role, hops, seed, made: 0, waiting, attached, watched, actions }
     }
 
-    /// The next thing to do, until there is none.
+    /// The next step, until there is none.
     pub(super) fn next(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// A message of the client.
+    /// Handles a message of the client.
     pub(super) fn request(&mut self, now: Instant, text: &str) {
         let message = match decode_request(text) {
             Ok(message) => message,
@@ -142,7 +143,7 @@ impl Translation {
         self.waiting.insert(id, Waiting { request, deadline: now + DEADLINE });
     }
 
-    /// The peer's response to a request.
+    /// Handles the peer's response to a request.
     pub(super) fn response(&mut self, id: &str, payload: String) {
         let Some(Waiting { request, .. }) = self.waiting.remove(id) else { return };
         match decode_reply(&payload) {
@@ -156,14 +157,15 @@ impl Translation {
             Err(_) if request.kind() == RequestKind::GetHistory => {
                 self.refuse(format!("the answer of {} cannot be read", self.peer));
             }
-            // It is an answer, and no error: the peer did it.
+            // It is an answer and no error, so the peer carried the request out.
             Err(_) => completion(&request, &ServerMessage::KeepaliveAck)
                 .into_iter()
                 .for_each(|reply| self.answer(reply)),
         }
     }
 
-    /// The peer does not run a session. Its clients hear that it has ended.
+    /// Handles the peer's answer that it does not run a session: the client is told that the
+    /// session has ended.
     pub(super) fn unknown(&mut self, session_id: SessionId) {
         if self.attached.as_ref().is_some_and(|(attached, _)| *attached == session_id) {
             self.let_go();
@@ -172,7 +174,7 @@ impl Translation {
         self.actions.push_back(Action::Dead(session_id));
     }
 
-    /// The peer said itself that it does not run a session.
+    /// Handles the peer's own message that it does not run a session.
     pub(super) fn disclaimed(&mut self, session_id: SessionId) {
         let is_attached = self.attached.as_ref().is_some_and(|(id, _)| *id == session_id);
         let is_about = |waiting: &Waiting| session_of(&waiting.request) == Some(session_id);
@@ -187,7 +189,7 @@ impl Translation {
         }
     }
 
-    /// Files of a watched project changed.
+    /// Handles a change of files in a project.
     pub(super) fn files_changed(&mut self, subscriber: &str) {
         if let Some((project_id, id)) = &self.watched
             && id == subscriber
@@ -197,7 +199,7 @@ impl Translation {
         }
     }
 
-    /// The client takes output again, after it left out what came after this number.
+    /// The client has room again, after it missed the output that followed this number.
     pub(super) fn lagged(&mut self, last_seq: u64) {
         let Some((session_id, _)) = self.attached else { return };
         let notice = Notice {
@@ -211,7 +213,7 @@ impl Translation {
         self.subscribe_again(last_seq);
     }
 
-    /// The link to the peer is gone, and with it the answers to all requests.
+    /// The link to the peer has ended, so no request that waits will be answered.
     pub(super) fn unlinked(&mut self) {
         for id in std::mem::take(&mut self.waiting).into_keys() {
             self.actions.push_back(Action::Forget(id));
@@ -223,7 +225,8 @@ impl Translation {
         }
     }
 
-    /// Another link leads to the peer. `last_seq`: the last output that the client has.
+    /// Another link leads to the peer. `last_seq` is the number of the last output that the client
+    /// got.
     pub(super) fn linked_again(&mut self, last_seq: u64) {
         if self.attached.is_some() {
             self.subscribe_again(last_seq);
@@ -234,18 +237,18 @@ impl Translation {
         }
     }
 
-    /// The client leaves. Its last requests stay asked for.
+    /// The client leaves. Requests that it made are not withdrawn.
     pub(super) fn leave(&mut self) {
         self.let_go();
         self.unwatch();
     }
 
-    /// When the next request is overdue.
+    /// The earliest deadline of a waiting request.
     pub(super) fn due(&self) -> Option<Instant> {
         self.waiting.values().map(|waiting| waiting.deadline).min()
     }
 
-    /// A deadline has passed.
+    /// Ends the requests whose deadline has passed.
     pub(super) fn overdue(&mut self, now: Instant) {
         let late = self.waiting.iter().filter(|(_, waiting)| waiting.deadline <= now);
         let late: Vec<_> = late.map(|(id, _)| id.clone()).collect();
@@ -312,7 +315,7 @@ impl Translation {
         self.actions.push_back(Action::Send(unsubscribe));
     }
 
-    /// A peer takes its name without an answer.
+    /// Renames the peer. A peer does not answer that, so the client gets an answer at once.
     fn rename(&mut self, name: String) {
         self.actions.push_back(Action::Send(PeerMessage::RenameNode(NodeName { name })));
         self.answer(ServerMessage::ClusterActionAck(ClusterActionAck {
@@ -322,7 +325,7 @@ impl Translation {
         }));
     }
 
-    /// An id as other programs make them: some read nothing else.
+    /// An id in the form in which other programs make them: some read no other form.
     fn new_id(&mut self) -> String {
         self.made += 1;
         SessionId::from_random(self.seed.wrapping_add(self.made)).to_string()

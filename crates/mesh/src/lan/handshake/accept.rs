@@ -38,7 +38,8 @@ async fn converse(
         None => plain(frames, local, hello, dialect).await,
         Some(theirs) => {
             if let Err(myself) = local.not_myself(theirs) {
-                // The dialling end is this process, too: from the answer it learns that it found itself.
+                // The dialling end is this process as well. From the answer it learns that it has
+                // found itself.
                 frames.send(&ack(local, &hello, dialect)).await?;
                 return Err(myself);
             }
@@ -62,7 +63,7 @@ async fn hello(
     Err(Failure::NoHello)
 }
 
-/// Goes on with a peer that cannot seal links.
+/// Completes the greeting with a peer that cannot seal links.
 async fn plain(
     frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,
@@ -86,7 +87,7 @@ fn ack(local: &Local<'_>, hello: &Hello, dialect: Dialect) -> Vec<u8> {
     encode(&ClusterMessage::HelloAck(Box::new(local.ack(hello))), dialect)
 }
 
-/// Goes on with a Warren: seals the link.
+/// Completes the greeting with a Warren: seals the link.
 async fn seal(
     frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,
@@ -107,7 +108,8 @@ async fn seal(
     frames.send(&[&[kind::SECOND], &second[..]].concat()).await?;
     let (sealer, mut opener) = sealed.split();
     proof(frames, &mut opener).await?;
-    // After the proof: before it, anybody could claim this node's id, and alarm a person.
+    // Only after the proof. Before it, anyone could claim this node's id, and so cause a false
+    // alarm.
     if peer == own {
         return Err(Failure::SameKey);
     }
@@ -116,8 +118,8 @@ async fn seal(
     Ok(Greeting { peer, hello, dialect: Dialect::Flat, order: Order { instance, dial }, seals })
 }
 
-/// Message 1, and whether it is of the form with a passcode. A repeated hello is answered again: the dialling
-/// end may have sent it before it got the answer.
+/// Message 1, and whether it has the form with a passcode. A repeated hello is answered again,
+/// since the dialling end may have sent it before it got the answer.
 async fn first(
     frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     ack: &[u8],
@@ -147,7 +149,7 @@ fn psk<'a>(
     }
 }
 
-/// Waits for a record that only the other end of this very handshake can have sealed.
+/// Waits for a record that only the other end of this same handshake can have sealed.
 async fn proof(
     frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     opener: &mut Opener,

@@ -18,7 +18,8 @@ use super::{
 };
 use crate::{greeting, link::Order, peer::PeerId};
 
-/// An unanswered hello is sent again after this time: stock listeners lose one that comes at once.
+/// After this time an unanswered hello is sent again. Stock listeners lose a hello that comes
+/// immediately.
 const AGAIN: Duration = Duration::from_secs(3);
 
 /// Greets the listener at the other end. A refused peer gets the reason.
@@ -93,7 +94,7 @@ fn on_hello(broken: Broken) -> Failure {
     }
 }
 
-/// Goes on with a peer that cannot seal links.
+/// Completes the greeting with a peer that cannot seal links.
 fn plain(
     local: &Local<'_>,
     call: &Call,
@@ -122,7 +123,7 @@ fn check(local: &Local<'_>, call: &Call, theirs: &WarrenHello) -> Result<(), Fai
     }
 }
 
-/// Goes on with a Warren: seals the link.
+/// Completes the greeting with a Warren: seals the link.
 async fn seal(
     frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,
@@ -137,7 +138,7 @@ async fn seal(
     let (sealed, payload) = noise.finish(&second(frames).await?)?;
     let (hello, _) = proved_hello(&payload, &peer)?;
     let (mut sealer, opener) = sealed.split();
-    // Proves to the other end that message 1 was not a recorded one.
+    // This proves to the other end that message 1 was not a recording.
     let mut proof = Vec::new();
     sealer.payload(&[], &mut proof)?;
     frames.write(&proof).await?;
@@ -162,7 +163,7 @@ fn psk<'a>(local: &Local<'a>, theirs: &WarrenHello) -> Result<Option<&'a Passcod
     local.psk.map(Some).ok_or(Failure::OneHasNone)
 }
 
-/// Message 2. A second answer to a repeated hello is skipped.
+/// Message 2. A second answer, to a repeated hello, is skipped.
 async fn second(
     frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
 ) -> Result<Vec<u8>, Failure> {

@@ -10,13 +10,13 @@ use super::GREETED_WITHIN;
 /// Why no link came about.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::lan) enum Failure {
-    /// Nobody is there.
+    /// No machine answered at the address.
     #[error("nobody answered within 5 s")]
     NoAnswer,
     /// Its name has no address.
     #[error("{0} cannot be found: {1}")]
     Name(String, String),
-    /// This node stops.
+    /// This node is stopping.
     #[error("this node stops")]
     Stopping,
     /// There is no room for another link.
@@ -25,7 +25,7 @@ pub(in crate::lan) enum Failure {
     /// It sent nothing.
     #[error("it did not say hello within {} s", GREETED_WITHIN.as_secs())]
     Silent,
-    /// It greeted, and did not go on.
+    /// It greeted, and did not complete the handshake.
     #[error("it did not complete the handshake within {} s", GREETED_WITHIN.as_secs())]
     Unfinished,
     /// It sent several other messages instead of a hello.
@@ -39,7 +39,7 @@ pub(in crate::lan) enum Failure {
     /// It refused the link, with this reason.
     #[error("it refused: {0}")]
     Refused(String),
-    /// The other end is this very process.
+    /// The other end is this same process.
     #[error("the link leads back to this process")]
     Myself,
     /// The other end proved this node's own key.
@@ -65,7 +65,7 @@ pub(in crate::lan) enum Failure {
     /// It cannot seal links, and this node requires it.
     #[error("it cannot seal links, and --require-sealed is set")]
     Unsealed,
-    /// It could seal links before.
+    /// It sealed its link before, and now greets as a peer that cannot.
     #[error(
         "it spoke as a peer that cannot seal links, but node {} can: somebody may be in between",
         .0.short()
@@ -83,8 +83,8 @@ pub(in crate::lan) enum Failure {
 }
 
 impl Failure {
-    /// Whether it is worth listing for people when it happens to an accepted connection. Nonsense, and connections
-    /// that break off, can come from anybody, such as a port scanner.
+    /// Whether people should see it when it happens to an accepted connection. Nonsense, and
+    /// connections that break off, may come from anyone, for example from a port scanner.
     pub(in crate::lan) fn is_about_peer(&self) -> bool {
         !matches!(
             self,

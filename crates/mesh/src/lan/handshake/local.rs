@@ -13,13 +13,13 @@ use super::failure::Failure;
 /// This end's keys, rules and hellos.
 pub(in crate::lan) struct Local<'a> {
     pub(in crate::lan) identity: &'a Identity,
-    /// Made of the passcode, if there is one.
+    /// Derived from the passcode, if there is one.
     pub(in crate::lan) psk: Option<&'a PasscodeKey>,
-    /// The passcode's hash, as stock peers make it.
+    /// The hash of the passcode, as stock peers make it.
     pub(in crate::lan) hash: Option<&'a str>,
     /// Nodes that need not prove the passcode.
     pub(in crate::lan) trusted: &'a [NodeId],
-    /// Whether only sealed links are taken.
+    /// Whether only sealed links are accepted.
     pub(in crate::lan) require_sealed: bool,
     /// Peers that had a sealed link.
     pub(in crate::lan) sealed_peers: &'a SealedPeers,
@@ -34,7 +34,8 @@ pub(in crate::lan) struct Local<'a> {
 pub(in crate::lan) struct Call {
     /// The address.
     pub(in crate::lan) address: Option<SocketAddr>,
-    /// The node that must answer: a Warren, which is greeted in the form of Warrens.
+    /// The node that must answer, if one is expected. It is a Warren, and is greeted in the form of
+    /// Warrens.
     pub(in crate::lan) expects: Option<NodeId>,
     /// Whether to send the passcode's hash to a stock peer.
     pub(in crate::lan) with_hash: bool,
@@ -65,21 +66,21 @@ impl Local<'_> {
         let mut ack = self.open.clone();
         match (&hello.warren, &mut ack.warren) {
             (Some(theirs), Some(own)) => own.psk = self.wants_passcode(&theirs.node_id),
-            // It has sent the same hash, so it learns nothing.
+            // The peer has sent the same hash, so it learns nothing from this one.
             _ => ack.cluster_passcode_hash = self.hash.map(str::to_owned),
         }
         ack
     }
 
-    /// Fails if the link leads to this very process. Another process with this node's id goes on: it has to prove
-    /// the id, which is then shown to people as a problem.
+    /// Fails if the link leads back to this process. Another process with this node's id is not
+    /// refused here: it must prove the id, which is then shown to people as a problem.
     pub(super) fn not_myself(&self, theirs: &WarrenHello) -> Result<(), Failure> {
         let own = self.open.warren.as_ref().and_then(|own| own.instance);
         let is_self = theirs.node_id == self.id() && own.is_some() && theirs.instance == own;
         if is_self { Err(Failure::Myself) } else { Ok(()) }
     }
 
-    /// The rule of stock peers: both have the same passcode, or none.
+    /// The rule of stock peers: both ends have the same passcode, or neither has one.
     pub(super) fn same_passcode(&self, theirs: Option<&str>) -> Result<(), Failure> {
         match (self.hash, theirs.filter(|hash| !hash.is_empty())) {
             (None, None) => Ok(()),

@@ -1,13 +1,14 @@
 //! The beginning of a link: hello and helloAck, and between two Warrens a handshake that seals it.
 //!
-//! The dialling end sends `hello`, the listening end answers `helloAck`. If both contain `warren`, the dialling end
-//! goes on with a frame of one byte, 0x11, and message 1 of Noise IK; with a passcode it is 0x14, and message 1 of
-//! IKpsk2. The listening end answers 0x12 and message 2. Both messages contain a hello again, which is now proved. Then
-//! both ends send sealed records. The first payload of the dialling end is empty: it proves to the listening end that
-//! message 1 was not a recorded one. A link that is refused ends with a frame that says why ([`farewell`]).
+//! The dialling end sends `hello`, the listening end answers `helloAck`. If both contain `warren`,
+//! the dialling end goes on with a frame of one byte, 0x11, and message 1 of Noise IK; with a
+//! passcode it is 0x14, and message 1 of IKpsk2. The listening end answers 0x12 and message 2. Both
+//! messages contain a hello again, which is now proved. Then both ends send sealed records. The
+//! first payload of the dialling end is empty: it proves to the listening end that message 1 was
+//! not a recording. A link that is refused ends with a frame that says why ([`farewell`]).
 //!
 //! - [`connect`], [`accept`]: the dialling and the listening end
-//! - [`local`]: what this end contributes
+//! - [`local`]: this end's keys, rules and hellos
 //! - [`failure`]: why no link came about
 
 use std::time::Duration;
@@ -42,7 +43,7 @@ pub(super) use local::{Call, Local};
 /// The time limit for a hello, and again for the rest of the handshake.
 pub(super) const GREETED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The longest frame before a link is greeted, in bytes: a hello is a few kilobytes long.
+/// The longest frame before a link is greeted, in bytes. A hello is a few kilobytes long.
 const MAX_GREETING: usize = 256 * 1024;
 
 /// The most other frames that are skipped before a greeting.
@@ -58,7 +59,7 @@ mod kind {
     pub(super) const FIRST_WITH_PASSCODE: u8 = 0x14;
 }
 
-/// The result of a greeting: all that makes a connection a link.
+/// The result of a greeting: everything that makes a connection a link.
 #[derive(Debug)]
 pub(super) struct Greeting {
     /// The peer at the other end; proved, if the link is sealed.
@@ -67,14 +68,14 @@ pub(super) struct Greeting {
     pub(super) hello: Hello,
     /// The form in which it writes messages.
     pub(super) dialect: Dialect,
-    /// The number of this one among the links to it.
+    /// The place of this link among those to the same peer.
     pub(super) order: Order,
     /// The cipher state, between Warrens.
     pub(super) seals: Option<(Sealer, Opener)>,
 }
 
 impl Greeting {
-    /// In clear text, with a stock peer.
+    /// The greeting of a stock peer, in clear text.
     fn plain(hello: Hello, dialect: Dialect) -> Result<Self, Failure> {
         let peer = device(&hello).ok_or(Failure::Nameless)?;
         Ok(Self { peer, hello, dialect, order: Order::default(), seals: None })
@@ -95,20 +96,20 @@ async fn refuse(
     failure: &Failure,
 ) {
     if let Some(reason) = failure.for_peer() {
-        // The peer may not read any more.
+        // The peer may no longer read, so this may fail.
         let _ = timeout(REFUSED_WITHIN, frames.send(&farewell(&reason))).await;
     }
     let _ = timeout(REFUSED_WITHIN, frames.writer.shutdown()).await;
     frames.incoming.drain().await;
 }
 
-/// A frame of a greeting, read.
+/// A decoded frame of a greeting.
 enum GreetingFrame {
     Hello(Box<Hello>, Dialect),
     HelloAck(Box<Hello>, Dialect),
     /// A message of Noise: its kind, and the message.
     Noise(u8, Vec<u8>),
-    /// Nothing of these.
+    /// Another frame.
     Other,
 }
 

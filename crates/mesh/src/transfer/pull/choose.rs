@@ -15,7 +15,7 @@ use crate::link::Link;
 /// The time limit for finding a peer that has the model.
 pub(super) const FOUND_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long the other peers may take to list their files after the first one has.
+/// How long the other peers may take to send their manifests after the first one has.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The chosen files and their sources.
@@ -63,7 +63,7 @@ impl PullTask {
         }
     }
 
-    /// How long it searches.
+    /// How long it searches before it fails.
     fn patience(&self) -> Duration {
         let waits = match &self.last {
             Some(failure) => failure.code == "lost",
@@ -91,8 +91,9 @@ impl PullTask {
         self.last.take().unwrap_or_else(|| Failure::new("not_found", none()))
     }
 
-    /// Chooses among the peers that have answered. An earlier pull goes on with its files; otherwise the files are taken
-    /// that most peers list. The plain form has no hashes: it is taken only if nobody else is left to answer.
+    /// Chooses among the peers that have answered. The files of an interrupted pull are preferred;
+    /// otherwise the files that most peers list are taken. The plain form has no hashes, so it is
+    /// taken only when no other peer is left to answer, or the time limit is reached.
     fn decide(&self, grace_is_over: bool, plain_now: bool) -> Option<Choice> {
         let pieces = |found: &Source| match &found.form {
             ModelForm::Pieces(manifest) => Some(Arc::clone(manifest)),
@@ -131,12 +132,13 @@ impl PullTask {
     }
 }
 
-/// The manifest that most peers list; of several, the one that came first.
+/// The manifest that most peers list; among equals the one that came first.
 fn most_common(manifests: &[Arc<Manifest>]) -> Option<Arc<Manifest>> {
     let mut counts: HashMap<[u8; 32], usize> = HashMap::new();
     manifests.iter().for_each(|it| *counts.entry(it.digest()).or_default() += 1);
     let count = |it: &&Arc<Manifest>| counts.get(&it.digest()).copied();
-    // `max_by_key` returns the last of equal ones: here, the first.
+    // `max_by_key` returns the last of equals. The order is reversed, so that is the first one
+    // here.
     manifests.iter().rev().max_by_key(count).cloned()
 }
 

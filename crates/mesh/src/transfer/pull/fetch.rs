@@ -1,7 +1,7 @@
-//! Hash trees and pieces, from several peers at once.
+//! Fetches hash trees and pieces from several peers at once.
 //!
-//! Trees come first. Then the plan says which piece is requested from which peer. Nothing here waits: requests are
-//! queued, and the writer reports the pieces that came.
+//! Trees come first. Then the plan decides which piece is requested from which peer. Nothing here
+//! waits: requests are queued, and the writer reports the pieces that came.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -23,35 +23,35 @@ use tokio::time::Instant;
 use super::{Failure, Job, inbox::MAX_SOURCES, slices::Key};
 use crate::{link::Link, peer::PeerId, transfer::shared::Counters};
 
-/// The most trees that are requested from a peer at once.
+/// The most trees that are requested from one peer at a time.
 const TREES_AT_ONCE: usize = 4;
 
-/// How long a peer has for a tree before it is dropped.
+/// How long a peer may take to send a tree before it is dropped.
 const TREE_WITHIN: Duration = Duration::from_secs(60);
 
 /// The most pieces that are requested with one message.
 const MAX_RUN: u32 = 64;
 
-/// A model on its way from several peers.
+/// A model that is being fetched from several peers.
 pub(super) struct Fetch {
     pub(super) manifest: Arc<Manifest>,
     pub(super) arrival: Arc<Arrival>,
     job: Arc<Job>,
     sources: BTreeMap<PeerId, Arc<Link>>,
-    /// All peers that ever were sources.
+    /// All peers that are or were sources.
     former: BTreeSet<PeerId>,
     trees: Trees,
     plan: Option<Plan<PeerId>>,
     began: Instant,
-    /// The peers that have sent wrong bytes. The caller empties it.
+    /// The peers that have sent wrong bytes. The caller must empty it.
     pub(super) banned: Vec<PeerId>,
 }
 
-/// The hash trees that are missing.
+/// The hash trees that have not arrived yet.
 #[derive(Default)]
 struct Trees {
     missing: VecDeque<u32>,
-    /// From whom they were requested, and when.
+    /// The requested trees: from which peer, and when.
     requested: BTreeMap<u32, (PeerId, Instant)>,
 }
 
@@ -71,12 +71,12 @@ impl Fetch {
         }
     }
 
-    /// The peers that it comes from.
+    /// The peers that are sources now.
     pub(super) fn peers(&self) -> Vec<String> {
         self.sources.keys().map(PeerId::to_string).collect()
     }
 
-    /// The links that it comes over.
+    /// The links to the sources.
     pub(super) fn links(&self) -> impl Iterator<Item = &Arc<Link>> {
         self.sources.values()
     }
@@ -86,7 +86,8 @@ impl Fetch {
         self.sources.is_empty()
     }
 
-    /// Whether this peer is a source over this link, or there are as many sources as may be.
+    /// Whether this peer is a source over this link. Also true if there is no room for another
+    /// source.
     pub(super) fn has(&self, peer: &PeerId, link: Option<u64>) -> bool {
         match self.sources.get(peer) {
             Some(source) => link.is_none_or(|link| source.number == link),
@@ -94,7 +95,7 @@ impl Fetch {
         }
     }
 
-    /// Whether hash trees are missing.
+    /// Whether hash trees are still missing.
     pub(super) fn wants_trees(&self) -> bool {
         !self.trees.missing.is_empty() || !self.trees.requested.is_empty()
     }
@@ -104,7 +105,7 @@ impl Fetch {
         self.plan.as_ref().is_some_and(Plan::is_done)
     }
 
-    /// Adds a peer that has these files as a source.
+    /// Makes a peer that has these files a source.
     pub(super) fn join(&mut self, link: Arc<Link>) {
         if self.has(&link.peer, Some(link.number)) || link.is_closed() {
             return;
@@ -121,12 +122,12 @@ impl Fetch {
         self.sources.insert(link.peer.clone(), link);
     }
 
-    /// Whether this peer ever was a source.
+    /// Whether this peer is or was a source.
     pub(super) fn had(&self, peer: &PeerId) -> bool {
         self.former.contains(peer)
     }
 
-    /// Removes a peer from the sources. What was requested from it is requested from others.
+    /// Removes a peer from the sources. What it has not sent is requested from others.
     pub(super) fn leave(&mut self, peer: &PeerId) {
         let Some(link) = self.sources.remove(peer) else { return };
         self.job.inbox.forget(link.number);
@@ -137,7 +138,7 @@ impl Fetch {
         }
     }
 
-    /// Removes the source of this link.
+    /// Removes the source that has this link.
     pub(super) fn leave_link(&mut self, number: u64) {
         let over = |link: &&Arc<Link>| link.number == number;
         if let Some(peer) = self.sources.values().find(over).map(|link| link.peer.clone()) {
@@ -145,7 +146,7 @@ impl Fetch {
         }
     }
 
-    /// A piece or a tree was written, or was wrong.
+    /// Handles the writer's report: a piece or a tree was written, or was wrong.
     pub(super) fn written(
         &mut self,
         from: &PeerId,
@@ -175,7 +176,7 @@ impl Fetch {
         Ok(())
     }
 
-    /// Requests all that may be requested now.
+    /// Requests everything that may be requested now.
     pub(super) fn request(&mut self) {
         if self.wants_trees() {
             return self.request_trees();
@@ -217,7 +218,7 @@ impl Fetch {
 
     fn request_trees(&mut self) {
         while let Some(file) = self.trees.missing.front().copied() {
-            // From the peer with the fewest requests.
+            // It is requested from the source with the fewest requests.
             let load = |link: &&Arc<Link>| self.trees.load(&link.peer);
             let Some(link) = self.sources.values().min_by_key(load) else { return };
             if self.trees.load(&link.peer) >= TREES_AT_ONCE {
@@ -230,7 +231,7 @@ impl Fetch {
             self.job.inbox.expect(link.number, Key::Tree(file), pieces(size) as u32 * 32);
             let (transfer_id, model_id) = (self.job.id.clone(), self.job.model.to_string());
             let request = ModelTreeRequest { transfer_id, model_id, file };
-            // If the link is closed, the source is removed a moment later.
+            // If the link is closed, the source is removed soon.
             let _ = link.tell(&ClusterMessage::ModelTreeRequest(request));
         }
     }
@@ -261,11 +262,11 @@ impl Trees {
     }
 }
 
-/// Requests these pieces. Those that follow each other go into one message.
+/// Requests these pieces. Consecutive pieces are requested in one message.
 fn request_pieces(job: &Job, manifest: &Manifest, link: &Link, wanted: &[PieceId]) {
     for piece in wanted {
         let size = manifest.files().get(piece.file as usize).map_or(0, |file| file.size);
-        // It fits: it is one piece at most.
+        // It fits, since it is one piece at most.
         let length = piece_len(size, piece.piece.into()) as u32;
         job.inbox.expect(link.number, Key::Data(*piece), length);
     }
@@ -277,12 +278,12 @@ fn request_pieces(job: &Job, manifest: &Manifest, link: &Link, wanted: &[PieceId
             first: first.piece,
             count,
         };
-        // If the link is closed, the source is removed a moment later.
+        // If the link is closed, the source is removed soon.
         let _ = link.tell(&ClusterMessage::ModelPieceRequest(request));
     }
 }
 
-/// The runs of pieces that follow each other: the first piece, and how many there are.
+/// The runs of consecutive pieces: the first piece, and the number of pieces.
 fn runs(pieces: &[PieceId]) -> Vec<(PieceId, u32)> {
     let mut runs: Vec<(PieceId, u32)> = Vec::new();
     for piece in pieces {

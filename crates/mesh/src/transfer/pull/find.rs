@@ -1,4 +1,5 @@
-//! Finds the peers that have a model. It asks every linked peer that permits it, and the Warrens that a relay lists.
+//! Finds the peers that have a model. It asks every linked peer that may be asked, and the Warrens
+//! that a mesh relay lists.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,19 +28,20 @@ use crate::{
     transfer::{queries::carries_models, shared::Shared},
 };
 
-/// The most peers that are asked at once.
+/// The most peers that are asked at a time.
 const AT_ONCE: usize = 16;
 
 /// The most peers without a link that are asked in one round.
 const MAX_REACHED: usize = 64;
 
-/// The time limit for a link to a peer, and again for its answer.
+/// The time limit for linking to a peer, and again for its answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// The time limit for the manifest: the peer may have to read and hash the whole model.
+/// The time limit for the manifest. It is long, since the peer may have to read and hash the whole
+/// model.
 const LISTS_WITHIN: Duration = Duration::from_secs(600);
 
-/// How long until a peer is asked again.
+/// The time until a peer is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
 /// A peer that has the model.
@@ -54,9 +56,9 @@ pub(super) struct Source {
 /// The form in which a peer sends a model.
 #[derive(Debug, Clone)]
 pub(super) enum ModelForm {
-    /// These files, in pieces.
+    /// In pieces, with these files.
     Pieces(Arc<Manifest>),
-    /// This many bytes, in the plain form.
+    /// In the plain form, with this many bytes.
     Plain(u64),
 }
 
@@ -70,7 +72,7 @@ struct Answer {
 pub(super) struct Finder {
     shared: Arc<Shared>,
     job: Arc<Job>,
-    /// Over which link each peer was last asked, and when.
+    /// When each peer was last asked, and over which link.
     last_asked: HashMap<PeerId, (Option<u64>, Instant)>,
     questions: FuturesUnordered<BoxFuture<'static, Answer>>,
     /// The peers that have not answered yet.
@@ -95,7 +97,8 @@ impl Finder {
         }
     }
 
-    /// Begins a round: asks all peers that were not asked lately, except for those that `has` is true of.
+    /// Begins a round: asks all peers that were not asked lately, except those for which `has` is
+    /// true.
     pub(super) fn ask_all(&mut self, has: impl Fn(&PeerId, Option<u64>) -> bool) {
         let mut peers = self.shared.peers.all();
         peers.retain(|peer| self.shared.machine.may_ask(peer));
@@ -103,7 +106,7 @@ impl Finder {
             peers.into_iter().partition(|peer| peer.link().is_some());
         let mut unlinked: Vec<_> =
             unlinked.into_iter().filter(|peer| self.can_reach(peer)).collect();
-        // First those that announce the model: each link costs.
+        // Peers that announce the model come first, since each new link has a cost.
         unlinked.sort_by_key(|peer| !peer.facts().models.iter().any(|it| self.job.is_model(it)));
         for peer in linked.into_iter().chain(unlinked.into_iter().take(MAX_REACHED)) {
             let link = peer.link().map(|link| link.number);
@@ -113,7 +116,8 @@ impl Finder {
         }
     }
 
-    /// Waits for the next peer that has the model: for ever, if nobody is being asked. Cancel safe.
+    /// Waits for the next peer that has the model. Waits for ever if no peer is being asked. Cancel
+    /// safe.
     pub(super) async fn next(&mut self) -> Source {
         while let Some(answer) = self.questions.next().await {
             self.open.remove(&answer.peer);
@@ -124,17 +128,17 @@ impl Finder {
         std::future::pending().await
     }
 
-    /// Whether nobody is being asked.
+    /// Whether no peer is being asked.
     pub(super) fn is_idle(&self) -> bool {
         self.questions.is_empty()
     }
 
-    /// Whether a peer has the model, and has to hash it first.
+    /// Whether some peer has the model, and is hashing it.
     pub(super) fn waits_for_hashes(&self) -> bool {
         self.hashing.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether this peer is known, and may not be asked.
+    /// Whether this peer is known and must not be asked.
     pub(super) fn is_barred(&self, id: &PeerId) -> bool {
         self.shared
             .peers
@@ -143,7 +147,7 @@ impl Finder {
             .any(|peer| peer.id == *id && !self.shared.machine.may_ask(peer))
     }
 
-    /// A peer has sent wrong bytes: it is not asked again.
+    /// Excludes a peer that has sent wrong bytes: it is not asked again.
     pub(super) fn ban(&mut self, peer: &PeerId) {
         self.banned.insert(peer.clone());
     }
@@ -174,7 +178,7 @@ impl Finder {
     }
 }
 
-/// A question to one peer.
+/// The question to one peer.
 struct Question {
     shared: Arc<Shared>,
     job: Arc<Job>,
@@ -195,7 +199,7 @@ impl Question {
         }
         let model = self.job.model.as_str();
         let size = self.shared.queries.ask(&link, model, ANSWERS_WITHIN).await?;
-        // Hashing may take minutes: others can be asked meanwhile.
+        // Hashing may take minutes, so other peers can be asked meanwhile.
         drop(permit);
         let form = if link.warren && link.sealed {
             ModelForm::Pieces(Arc::new(self.manifest(&link).await?))
@@ -241,7 +245,7 @@ fn file(listed: protocol::mesh::cluster::ManifestFile) -> Result<ManifestFile, S
     Ok(ManifestFile { name, size: listed.size, root: root.into() })
 }
 
-/// Counts one more until it is dropped.
+/// Adds one to a count until it is dropped.
 struct CountGuard<'a>(&'a AtomicUsize);
 
 impl<'a> CountGuard<'a> {

@@ -1,5 +1,5 @@
-//! The messages of peers for a pull, and the thread that checks and writes their content. The tasks that read the
-//! links put them here, and never wait.
+//! Receives what peers send for a pull, and runs the thread that checks and writes it. The tasks
+//! that read the links put messages in here, and never wait.
 
 use std::{
     collections::HashMap,
@@ -19,24 +19,24 @@ use crate::{link::Link, peer::PeerId, transfer::shared::Shared};
 /// The most peers that one pull fetches from at once.
 pub(super) const MAX_SOURCES: usize = 8;
 
-/// The most pieces that wait to be written. No more than these are expected at once.
+/// The most pieces that wait to be written. No more than that are ever expected.
 const MAX_WRITES: usize = MAX_SOURCES * MAX_EXPECTED;
 
-/// The most events that wait. If one is lost, the pull notices at its next look at the links.
+/// The most events that wait. If one is lost, the pull notices at its next check of the links.
 const MAX_EVENTS: usize = 1_024;
 
 /// A change that a pull reacts to.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A piece or a tree of a peer was checked and written, or was not.
+    /// A piece or a tree from a peer was checked and written, or was wrong.
     Written(PeerId, Key, Result<bool, ArrivalError>),
-    /// A peer cannot go on with the transfer, and why.
+    /// The peer of this link cannot go on with the transfer, for this reason.
     Refused(u64, String),
-    /// A link has ended.
+    /// The link with this number has ended.
     Closed(u64),
 }
 
-/// A piece or a tree, to be checked and written.
+/// A piece or a tree that is to be checked and written.
 pub(super) struct Write {
     pub(super) from: PeerId,
     pub(super) key: Key,
@@ -46,7 +46,7 @@ pub(super) struct Write {
 /// A peer's answer to a request for a manifest.
 type Answer = Result<ModelManifest, String>;
 
-/// The messages of peers for a pull.
+/// What peers send for a pull.
 pub(super) struct Inbox {
     manifests: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
     pieces: Mutex<PieceInbox>,
@@ -61,7 +61,7 @@ struct PieceInbox {
 }
 
 impl Inbox {
-    /// An inbox, and the events of its pull.
+    /// An inbox, and the queue of events for its pull.
     pub(super) fn new() -> (Self, mpsc::Receiver<Event>) {
         let (events, queue) = mpsc::channel(MAX_EVENTS);
         let inbox = Self { manifests: Mutex::default(), pieces: Mutex::default(), events };
@@ -72,19 +72,19 @@ impl Inbox {
         self.events.clone()
     }
 
-    /// Begins to receive. Returns the queue of what has to be written.
+    /// Begins to receive pieces. Returns the queue of what has to be written.
     pub(super) fn open(&self) -> mpsc::Receiver<Write> {
         let (writer, writes) = mpsc::channel(MAX_WRITES);
         *self.pieces() = PieceInbox { slices: Slices::default(), writer: Some(writer) };
         writes
     }
 
-    /// From now on nothing is received. The writer's queue ends, and so does the writer.
+    /// Stops receiving pieces. The writer's queue ends, and the writer with it.
     pub(super) fn close(&self) {
         *self.pieces() = PieceInbox::default();
     }
 
-    /// Will get the next manifest that comes over this link.
+    /// The receiver of the next manifest that comes over this link.
     pub(super) fn next_manifest(&self, link: &Link) -> oneshot::Receiver<Answer> {
         let (sender, answer) = oneshot::channel();
         let mut manifests = lock(&self.manifests);
@@ -93,28 +93,29 @@ impl Inbox {
         answer
     }
 
-    /// A manifest has come, or will not. Returns whether it was requested.
+    /// Handles a manifest, or the reason why none will come. Returns whether it was requested.
     pub(super) fn manifest(&self, link: &Link, answer: Answer) -> bool {
         let Some(waiting) = lock(&self.manifests).remove(&link.number) else { return false };
         waiting.send(answer).is_ok()
     }
 
-    /// A peer cannot go on. Returns whether it was asked for anything.
+    /// Handles a peer's message that it cannot go on. Returns whether the peer was asked for
+    /// anything.
     pub(super) fn refused(&self, link: &Link, why: String) -> bool {
         self.manifest(link, Err(why.clone())) || self.tell(Event::Refused(link.number, why))
     }
 
-    /// Something was requested over a link.
+    /// Notes that a piece or tree was requested over a link.
     pub(super) fn expect(&self, link: u64, key: Key, length: u32) {
         self.pieces().slices.expect(link, key, length);
     }
 
-    /// Nothing more is expected over this link.
+    /// Notes that nothing more is expected over this link.
     pub(super) fn forget(&self, link: u64) {
         self.pieces().slices.forget(link);
     }
 
-    /// A slice has come. Returns whether it was requested.
+    /// Handles a slice. Returns whether it was requested.
     pub(super) fn slice(&self, link: &Arc<Link>, piece: &Piece) -> bool {
         let mut pieces = self.pieces();
         match pieces.slices.take(link.number, piece) {
@@ -127,7 +128,7 @@ impl Inbox {
         }
     }
 
-    /// A link has ended.
+    /// Handles the end of a link.
     pub(super) fn link_closed(&self, link: &Link) {
         lock(&self.manifests).remove(&link.number);
         self.forget(link.number);
@@ -147,7 +148,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the thread that checks and writes. It runs until the inbox is closed, or its events have no reader.
+/// Starts the thread that checks and writes. It runs until the inbox is closed, or its events have
+/// no receiver.
 pub(super) fn start_writer(
     shared: Arc<Shared>,
     arrival: Arc<Arrival>,

@@ -3,9 +3,9 @@
 //! - `find`: finds the peers that have a model
 //! - `choose`: chooses among their files
 //! - `run`: a pull from its beginning to its end
-//! - `fetch`: hash trees and pieces, from several peers at once
+//! - `fetch`: fetches hash trees and pieces from several peers at once
 //! - `plain`: the plain form of stock peers
-//! - `inbox`: what peers send, and the thread that checks and writes it
+//! - `inbox`: receives what peers send; the thread that checks and writes it
 //! - `slices`: pieces put together from their slices
 //! - `outcome`: how a pull goes on, and why it ends
 
@@ -38,19 +38,19 @@ use self::{inbox::Inbox, outcome::Failure, plain::PlainInbox};
 use super::shared::Shared;
 use crate::{link::Link, peer::PeerId};
 
-/// The most models that are fetched at once.
+/// The most models that are fetched at a time.
 pub(super) const MAX_PULLS: usize = 4;
 
-/// The most of a peer's reason that is kept, in bytes.
+/// The longest reason from a peer that is kept, in bytes.
 const MAX_WHY: usize = 256;
 
 /// A model that is being fetched.
 pub(super) struct Job {
-    /// The id of the transfer, the same for all peers.
+    /// The id of the transfer. It is the same for all peers.
     id: WireId,
     uuid: [u8; 16],
     model: ModelId,
-    /// The only peer to fetch it from, if it was named.
+    /// The only peer to fetch it from, if one was named.
     from: Option<PeerId>,
     inbox: Inbox,
     plain: PlainInbox,
@@ -59,7 +59,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Whether it fetches the model of this name.
+    /// Whether it fetches the model with this name.
     fn is_model(&self, name: &str) -> bool {
         self.model.as_str() == name
     }
@@ -70,7 +70,7 @@ impl Job {
 
     /// Changes its progress.
     fn show(&self, change: impl FnOnce(&mut MeshTransfer)) {
-        // Those who watch should not wake for nothing.
+        // Watchers should not be woken if nothing has changed.
         self.progress.send_if_modified(|transfer| {
             let before = transfer.clone();
             change(transfer);
@@ -97,7 +97,7 @@ impl Pulls {
         from: Option<PeerId>,
     ) -> Result<Pull, PullError> {
         let model = ModelId::try_from(model)?;
-        // Held until the job is in the list: two callers could else begin the same pull.
+        // Held until the job is in the list. Otherwise two callers could begin the same pull.
         let mut jobs = self.lock();
         if let Some(job) = jobs.iter().find(|job| job.model == model) {
             return Ok(Pull(job.progress.subscribe()));
@@ -117,25 +117,26 @@ impl Pulls {
         Ok(pull)
     }
 
-    /// The state of each: the newest last.
+    /// The state of each pull; the newest last.
     pub(super) fn list(&self) -> Vec<MeshTransfer> {
         self.lock().iter().map(|job| job.now()).collect()
     }
 
-    /// Stops the pull of this id. Returns whether there was one.
+    /// Stops the pull with this id. Returns whether there was one.
     pub(super) fn cancel(&self, id: &WireId) -> bool {
         let jobs = self.lock();
         let job = jobs.iter().find(|job| job.id == *id);
         job.inspect(|job| job.cancel.cancel()).is_some()
     }
 
-    /// A manifest has come. Returns whether it was requested.
+    /// Handles a manifest. Returns whether it was requested.
     pub(super) fn manifest(&self, link: &Link, manifest: ModelManifest) -> bool {
         let job = self.of_id(&manifest.transfer_id);
         job.is_some_and(|job| job.inbox.manifest(link, Ok(manifest)))
     }
 
-    /// A peer cannot go on with a transfer. Returns whether it is one of these.
+    /// Handles a peer's message that it cannot go on with a transfer. Returns whether the transfer
+    /// is one of these.
     pub(super) fn refused(&self, link: &Link, id: &WireId, why: &str) -> bool {
         let why = clip(why, MAX_WHY);
         self.of_id(id).is_some_and(|job| {
@@ -144,23 +145,24 @@ impl Pulls {
         })
     }
 
-    /// A slice has come. Returns whether it was requested.
+    /// Handles a slice. Returns whether it was requested.
     pub(super) fn slice(&self, link: &Arc<Link>, piece: &Piece) -> bool {
         let job = self.find(|job| job.uuid == piece.transfer);
         job.is_some_and(|job| job.inbox.slice(link, piece))
     }
 
-    /// A chunk in the plain form has come. Returns whether it was requested.
+    /// Handles a chunk in the plain form. Returns whether it was requested.
     pub(super) fn chunk(&self, link: &Link, chunk: &ModelTransferChunk) -> bool {
         self.of_id(&chunk.transfer_id).is_some_and(|job| job.plain.chunk(link, chunk))
     }
 
-    /// A peer has sent all in the plain form. Returns whether it was requested.
+    /// Handles a peer's message that it has sent everything in the plain form. Returns whether that
+    /// was requested.
     pub(super) fn complete(&self, link: &Link, complete: &ModelTransferComplete) -> bool {
         self.of_id(&complete.transfer_id).is_some_and(|job| job.plain.complete(link))
     }
 
-    /// A link has ended.
+    /// Handles the end of a link.
     pub(super) fn link_closed(&self, link: &Link) {
         for job in self.lock().iter() {
             job.inbox.link_closed(link);
@@ -184,7 +186,7 @@ impl Pulls {
     }
 }
 
-/// A job, and its first watcher.
+/// A job, and the first watcher of its progress.
 type StartedJob = (Job, watch::Receiver<MeshTransfer>);
 
 impl Job {
@@ -194,7 +196,7 @@ impl Job {
         cancel: CancellationToken,
     ) -> (StartedJob, tokio::sync::mpsc::Receiver<inbox::Event>) {
         let id = WireId::from_random(rand::rng().random());
-        // It was made as a UUID just now.
+        // The id was made from a UUID, so this never fails.
         let uuid = id.uuid().unwrap_or_default();
         let (inbox, events) = Inbox::new();
         let (progress, pull) = watch::channel(MeshTransfer {

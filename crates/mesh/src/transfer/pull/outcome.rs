@@ -1,10 +1,10 @@
-//! The progress of a pull, and the reasons why it did not begin or ended without the model.
+//! The progress of a pull, and the reasons why it does not begin or ends without the model.
 
 use models::ArrivalError;
 use protocol::admin::mesh::MeshTransfer;
 use tokio::sync::watch;
 
-/// A caller's view of a model that is being fetched. Dropping it stops nothing.
+/// A caller's view of a model that is being fetched. Dropping this does not stop the pull.
 #[derive(Debug, Clone)]
 pub struct Pull(pub(super) watch::Receiver<MeshTransfer>);
 
@@ -14,21 +14,21 @@ impl Pull {
         self.0.borrow().clone()
     }
 
-    /// Waits for a change; there are a few a second at most. `None` after the last one, whose state is `done`, `failed` or
-    /// `cancelled`. Cancel safe.
+    /// Waits for a change. There are at most a few a second. Returns `None` after the last one,
+    /// whose state is `done`, `failed` or `cancelled`. Cancel safe.
     pub async fn next(&mut self) -> Option<MeshTransfer> {
         self.0.changed().await.ok()?;
         Some(self.0.borrow_and_update().clone())
     }
 }
 
-/// Why a pull does not even begin.
+/// Why a pull does not begin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PullError {
     /// No model can have this name.
     #[error("no model can be called so: {0}")]
     Name(#[from] models::NameError),
-    /// As many pulls run as are allowed at once.
+    /// The most pulls that may run at a time are running.
     #[error("{0} models are being fetched already: wait for one, or cancel it")]
     TooMany(usize),
     /// Nothing can be fetched: the folder for models cannot be used, or the server is stopping.
@@ -50,7 +50,8 @@ impl Failure {
         Self { code, why: why.into() }
     }
 
-    /// From an error of the files that arrive: of this machine's disk, or of what a peer sent.
+    /// The failure that follows from an error of the arriving files. It may be this machine's disk,
+    /// or what a peer sent.
     pub(super) fn of(error: &ArrivalError) -> Self {
         use ArrivalError as E;
         let code = match error {

@@ -1,5 +1,5 @@
-//! The plain form of stock peers: chunks come in order and without hashes, and a transfer that was interrupted cannot
-//! be resumed.
+//! The plain form of stock peers. Chunks come in order and without hashes, and an interrupted
+//! transfer cannot be resumed.
 
 use std::{
     path::PathBuf,
@@ -31,11 +31,11 @@ use crate::{link::Link, transfer::shared::Counters};
 /// The time limit for the next chunk.
 const NEXT_WITHIN: Duration = Duration::from_secs(30);
 
-/// The most bytes of a chunk; stock peers send 1 MiB.
+/// The longest chunk, in bytes. Stock peers send 1 MiB.
 const MAX_CHUNK: usize = 2 << 20;
 
-/// The most chunks that wait to be written. In the plain form a peer cannot be asked to wait: if it sends faster than
-/// the disk writes for too long, the transfer ends.
+/// The most chunks that wait to be written. In the plain form a peer cannot be asked to wait. So if
+/// it sends faster than the disk writes for too long, the transfer ends.
 const MAX_WAITING: usize = 64;
 
 /// A peer's messages in the plain form.
@@ -56,7 +56,7 @@ enum Step {
 }
 
 impl PlainInbox {
-    /// A chunk has come. Returns whether it was requested.
+    /// Handles a chunk. Returns whether it was requested.
     pub(super) fn chunk(&self, link: &Link, chunk: &ModelTransferChunk) -> bool {
         self.with(link, |open| {
             open.sender.try_send(step(chunk)?).map_err(|_| match open.sender.is_closed() {
@@ -66,26 +66,27 @@ impl PlainInbox {
         })
     }
 
-    /// The peer has sent all. Returns whether it was requested.
+    /// Handles the message that the peer has sent everything. Returns whether that was requested.
     pub(super) fn complete(&self, link: &Link) -> bool {
-        // If the queue is full, the silence that follows ends the transfer.
+        // If the queue is full, the message is lost, and the silence that follows ends the
+        // transfer.
         self.with(link, |open| {
             let _ = open.sender.try_send(Step::Complete);
             Ok(())
         })
     }
 
-    /// The peer sends nothing more.
+    /// Handles the message that the peer sends nothing more.
     pub(super) fn refused(&self, link: &Link, why: &str) {
         self.with(link, |_| Err(why.to_owned()));
     }
 
-    /// From now on nothing is taken.
+    /// Stops accepting chunks.
     pub(super) fn close(&self) {
         *self.lock() = None;
     }
 
-    /// Handles a message of the link; a bad one ends the transfer.
+    /// Handles a message of this link. An invalid one ends the transfer.
     fn with(&self, link: &Link, take: impl FnOnce(&Open) -> Result<(), String>) -> bool {
         let mut transfer = self.lock();
         let Some(open) = transfer.as_mut().filter(|open| open.link == link.number) else {
@@ -124,7 +125,7 @@ fn step(chunk: &ModelTransferChunk) -> Result<Step, String> {
     Ok(Step::Chunk { name, offset: chunk.offset, bytes, last: chunk.is_last_chunk })
 }
 
-/// Writes the chunks until the file is complete, or no more come.
+/// Writes the chunks until the model is complete, or no more come.
 fn write(
     mut arrival: StockArrival,
     mut steps: mpsc::Receiver<Step>,
@@ -162,7 +163,7 @@ struct PlainTransfer {
 }
 
 impl PullTask {
-    /// Fetches the model in the plain form. `None` when this peer does not send it.
+    /// Fetches the model in the plain form. `None` if this peer does not send it.
     pub(super) async fn fetch_plain(
         &mut self,
         link: Arc<Link>,
@@ -214,7 +215,7 @@ impl PullTask {
         *self.job.plain.lock() = Some(open);
         let written = Arc::clone(&arrived);
         self.writer = Some(spawn_blocking(move || {
-            // The pull may have ended.
+            // The pull may have ended, so that no receiver is left.
             let _ = tell.send(write(arrival, steps, &written, cache.as_ref()));
         }));
         let (transfer_id, model_id) = (self.job.id.clone(), self.job.model.to_string());
@@ -250,7 +251,7 @@ impl PullTask {
                 _ = self.tick.tick() => {
                     let silent = self.job.plain.silence().is_some_and(|it| it >= NEXT_WITHIN);
                     if silent || link.is_closed() {
-                        // The writer ends then, and finds out whether all is there.
+                        // Then the writer ends, and finds out whether everything is there.
                         self.job.plain.close();
                     }
                     let (bytes, peers) = (begun.arrived.load(Ordering::Relaxed), link.peer.to_string());

@@ -1,4 +1,5 @@
-//! A pull from its beginning to its end: search, choose, fetch, finish. If no source is left, it searches again.
+//! Runs a pull from its beginning to its end: search, choose, fetch, finish. If no source is left,
+//! it searches again.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -28,11 +29,11 @@ use crate::{
 /// How often the sources are checked, and the progress is shown.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long a pull without any peer waits for one.
+/// How long a pull waits for a peer when it has none.
 pub(super) const BACK_WITHIN: Duration = Duration::from_secs(600);
 
-/// How often pieces that were damaged on the disk are fetched again. A disk that goes on damaging them needs a
-/// person.
+/// How often pieces that were damaged on the disk are fetched again. If the disk goes on damaging
+/// them, a person has to act.
 const MENDS: u32 = 3;
 
 /// Fetches a model, and shows the progress.
@@ -44,7 +45,7 @@ pub(super) async fn run(pulls: Arc<Pulls>, job: Arc<Job>, events: mpsc::Receiver
     pulling.end(matches!(result, Some(Ok(_)))).await;
     shared.shelf.forget().await;
     job.show_end(&shared, result);
-    // Then remembered: for a moment it is in neither list, but never in both.
+    // Remembered after that: for a moment the transfer is in neither list, but never in both.
     pulls.remove(&job);
     shared.remember(job.now());
 }
@@ -77,12 +78,13 @@ pub(super) struct PullTask {
     pub(super) events: mpsc::Receiver<Event>,
     pub(super) tick: Interval,
     pub(super) found: Vec<Source>,
-    /// The files of an earlier pull that was interrupted.
+    /// The digests of interrupted earlier pulls of the model; the files of such a pull are
+    /// preferred.
     pub(super) unfinished: Vec<[u8; 32]>,
     /// Why the last attempt failed.
     pub(super) last: Option<Failure>,
     fetch: Option<Fetch>,
-    /// The writing task, awaited at the end.
+    /// The task that writes. It is awaited at the end.
     pub(super) writer: Option<JoinHandle<()>>,
     rate: Rate,
     /// How often damaged pieces were fetched again.
@@ -128,7 +130,8 @@ impl PullTask {
         }
     }
 
-    /// Removes a peer from those that have the model, for this reason. One that sent wrong bytes is not asked again.
+    /// Removes a peer from the found ones, for this reason. A peer that sent wrong bytes is not
+    /// asked again.
     pub(super) fn give_up(&mut self, peer: &PeerId, failure: Failure) {
         self.found.retain(|found| found.link.peer != *peer);
         if failure.code == "corrupt" {
@@ -137,7 +140,7 @@ impl PullTask {
         self.last = Some(failure);
     }
 
-    /// Fetches these files. `None` if the search has to start over.
+    /// Fetches these files. `None` if the search has to begin again.
     async fn fetch(&mut self, manifest: Arc<Manifest>) -> Result<Option<PathBuf>, Failure> {
         let arrival = Arc::new(self.open(&manifest).await?);
         let writes = self.job.inbox.open();
@@ -158,7 +161,7 @@ impl PullTask {
     async fn open(&mut self, manifest: &Arc<Manifest>) -> Result<Arrival, Failure> {
         let (store, manifest) = (self.shared.shelf.store().to_owned(), Arc::clone(manifest));
         let opened = spawn_blocking(move || {
-            // If that fails, opening it says why.
+            // If this fails, opening the arrival reports why.
             std::fs::create_dir_all(&store).ok();
             Arrival::open(&store, &manifest, &|path| space::free(path))
         });
@@ -166,10 +169,10 @@ impl PullTask {
         opened.map_err(|error| Failure::of(&error))
     }
 
-    /// Fetches until everything is there. `false` if all peers with these files have sent wrong bytes, or list other
-    /// files now.
+    /// Fetches until everything is there. Returns `false` if all peers with these files have sent
+    /// wrong bytes, or now list other files.
     async fn fetch_all(&mut self) -> Result<bool, Failure> {
-        // Since when there is no source.
+        // Since when there has been no source.
         let mut alone: Option<Instant> = None;
         let mut wrong = false;
         loop {
@@ -200,12 +203,12 @@ impl PullTask {
         }
     }
 
-    /// Waits until something happens, and handles it.
+    /// Waits for an event, and handles it.
     async fn step(&mut self) -> Result<(), Failure> {
         tokio::select! {
             biased;
             event = self.events.recv() => {
-                // All that wait at once: each round asks all sources.
+                // All events that wait are handled at once, since each round asks all sources.
                 let mut next = event;
                 while let Some(event) = next {
                     self.take(event)?;
@@ -233,8 +236,8 @@ impl PullTask {
         Ok(())
     }
 
-    /// Whether to search for other files, when there has been no source since then: if a former source lists other
-    /// files now, or all have sent wrong bytes.
+    /// Whether to search for other files after there has been no source since `since`. That is so
+    /// if a former source now lists other files, or if all sources have sent wrong bytes.
     fn gives_up(&mut self, since: Instant, wrong: bool) -> Result<bool, Failure> {
         let had = |found: &Source| self.fetch.as_ref().is_some_and(|it| it.had(&found.link.peer));
         if since.elapsed() >= FOUND_WITHIN && self.found.iter().any(had) {
@@ -254,7 +257,7 @@ impl PullTask {
         Ok(false)
     }
 
-    /// Installs the model. `None` if some of it was damaged on the disk, and has to be fetched again.
+    /// Installs the model. `None` if a part was damaged on the disk and has to be fetched again.
     async fn finish(&mut self, fetch: Fetch) -> Result<Option<PathBuf>, Failure> {
         let total = fetch.manifest.total();
         self.job.show(|transfer| {
@@ -295,7 +298,7 @@ impl PullTask {
         Ok(Some(path))
     }
 
-    /// Ends all that runs for the pull, and tells its sources.
+    /// Ends everything that runs for the pull, and tells its sources.
     async fn end(&mut self, done: bool) {
         if let Some(fetch) = self.fetch.take().filter(|_| !done) {
             let error = ModelTransferError {
@@ -308,7 +311,7 @@ impl PullTask {
         self.stop_writing().await;
     }
 
-    /// Waits until nothing more is written.
+    /// Stops receiving, and waits until the writer has ended.
     async fn stop_writing(&mut self) {
         self.job.inbox.close();
         self.job.plain.close();
@@ -316,7 +319,7 @@ impl PullTask {
         loop {
             tokio::select! {
                 _ = &mut writer => return,
-                // Otherwise the writer would wait for ever when its queue of events is full.
+                // Otherwise the writer would wait for ever if its queue of events is full.
                 _ = self.events.recv() => {}
             }
         }
@@ -350,7 +353,7 @@ impl PullTask {
     }
 }
 
-/// If it is dropped before its end, the writer's thread must not wait for more for ever.
+/// If the task is dropped before its end, the writer's thread must not wait for ever for more.
 impl Drop for PullTask {
     fn drop(&mut self) {
         self.job.inbox.close();
@@ -363,7 +366,7 @@ fn clear_others(store: &std::path::Path, done: &Manifest) {
     let unfinished = models::arrival::unfinished(store);
     let others = unfinished.iter().filter(|it| it.id() == done.id());
     for other in others {
-        // Nothing is written, so the room on the disk does not matter.
+        // Nothing is written, so free space on the disk does not matter.
         let cleared = Arrival::open(store, other, &|_| Ok(u64::MAX)).and_then(Arrival::abandon);
         if let Err(error) = cleared {
             tracing::warn!(model = %done.id(), %error, "what is left of a transfer cannot be removed");
@@ -371,7 +374,7 @@ fn clear_others(store: &std::path::Path, done: &Manifest) {
     }
 }
 
-/// Moves the peers that have its files to the fetch.
+/// Makes the found peers that have the fetched files sources of the fetch.
 fn take_matching(found: &mut Vec<Source>, fetch: &mut Fetch) {
     found.retain(|found| match &found.form {
         ModelForm::Pieces(manifest) if manifest.same_content(&fetch.manifest) => {
@@ -382,7 +385,7 @@ fn take_matching(found: &mut Vec<Source>, fetch: &mut Fetch) {
     });
 }
 
-/// The failure of a task in the background, which ends early only when the program does.
+/// The failure of a background task, which ends early only if the program does.
 pub(super) fn stopped() -> Failure {
     Failure::new("lost", "the server is stopping")
 }

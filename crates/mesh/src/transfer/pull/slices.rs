@@ -1,40 +1,42 @@
-//! Pieces and hash trees, put together from the slices that they come in. Pure.
+//! Puts pieces and hash trees together from their slices. Pure.
 //!
-//! Only what was requested is accepted, and only in order, which a link keeps. So no more is held than was requested.
+//! Only requested slices are accepted, and only in order; a link keeps the order. So no more is
+//! held than was requested.
 
 use std::collections::{BTreeMap, HashMap};
 
 use models::{PieceId, plan::WINDOW};
 use protocol::mesh::cluster::{Piece, PieceKind};
 
-/// The most pieces and trees that are expected over one link: those in its window, and as many that other peers were
-/// asked for meanwhile.
+/// The most pieces and trees that are expected over one link: those in its window, and as many that
+/// were requested from other peers meanwhile.
 pub(super) const MAX_EXPECTED: usize = 2 * WINDOW;
 
-/// The most room that is reserved beforehand, in bytes: a peer chooses the length.
+/// The most room that is reserved in advance, in bytes. It is bounded because a peer chooses the
+/// length.
 const MAX_ROOM: u32 = 1 << 20;
 
-/// The key of an expected piece.
+/// The key of an expected piece or tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
     /// The hash tree of a file.
     Tree(u32),
-    /// A piece.
+    /// A piece of a file.
     Data(PieceId),
 }
 
-/// The result of a slice.
+/// What became of a slice.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SliceOutcome {
-    /// It was not requested, or is out of order: it is dropped.
+    /// It was not requested, or is out of order, and is dropped.
     Unasked,
-    /// More has to follow.
+    /// More slices have to follow.
     Part,
-    /// All of it is there.
+    /// The piece or tree is complete.
     Whole(Key, Vec<u8>),
 }
 
-/// The expected pieces and trees, with the bytes so far.
+/// The expected pieces and trees, with the bytes that have come.
 #[derive(Debug, Default)]
 pub(super) struct Slices {
     links: HashMap<u64, OfLink>,
@@ -43,7 +45,7 @@ pub(super) struct Slices {
 #[derive(Debug, Default)]
 struct OfLink {
     parts: BTreeMap<Key, Part>,
-    /// Counts the requests over the link.
+    /// The number of requests over the link so far.
     requests: u64,
 }
 
@@ -56,7 +58,8 @@ struct Part {
 }
 
 impl Slices {
-    /// Something of this length was requested over a link. If that is too much, the oldest request is given up.
+    /// Notes that something of this length was requested over a link. If too much is expected, the
+    /// oldest request is given up.
     pub(super) fn expect(&mut self, link: u64, key: Key, length: u32) {
         let of_link = self.links.entry(link).or_default();
         of_link.requests += 1;
@@ -73,7 +76,7 @@ impl Slices {
         }
     }
 
-    /// A slice has come over a link.
+    /// Takes in a slice that came over a link.
     pub(super) fn take(&mut self, link: u64, piece: &Piece) -> SliceOutcome {
         let key = match piece.kind {
             PieceKind::Tree => Key::Tree(piece.file),
@@ -91,7 +94,7 @@ impl Slices {
         SliceOutcome::Whole(key, whole)
     }
 
-    /// Nothing more is expected over this link.
+    /// Notes that nothing more is expected over this link.
     pub(super) fn forget(&mut self, link: u64) {
         self.links.remove(&link);
     }
@@ -104,7 +107,7 @@ impl OfLink {
 }
 
 impl Part {
-    /// Adds a slice; `false` when it is not the next.
+    /// Adds a slice. Returns `false` if it is not the next one.
     fn add(&mut self, piece: &Piece) -> bool {
         let fits = piece.length == self.length
             && piece.offset as usize == self.bytes.len()

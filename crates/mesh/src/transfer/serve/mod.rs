@@ -1,10 +1,11 @@
 //! Models that are passed on to peers.
 //!
-//! A Warren requests a model's manifest, then its hash trees and pieces. A task for each link reads and sends them, in
-//! the order of the requests. A stock peer requests the whole model at once.
+//! A Warren requests a model's manifest, then its hash trees and pieces. For each link, one task
+//! reads and sends them in the order of the requests. A stock peer requests the whole model at
+//! once.
 //!
 //! - `questions`: questions that are answered with one message
-//! - `sender`: hash trees and pieces
+//! - `sender`: sends hash trees and pieces
 //! - `plain`: the plain form of stock peers
 //! - `outbound`: one transfer
 
@@ -38,10 +39,10 @@ use crate::link::Link;
 /// The most transfers over one link.
 const MAX_TRANSFERS: usize = 16;
 
-/// How long a transfer may be idle before it makes room for another.
+/// How long a transfer must be idle before another one may take its place.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// How long a transfer may be idle before the start of another one ends it.
+/// How long a transfer must be idle before the start of any other one ends it.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// The most requests for trees and pieces that wait on one link.
@@ -54,7 +55,7 @@ const MAX_COUNT: u32 = 64;
 pub(super) struct ModelServer {
     shared: Arc<Shared>,
     links: Mutex<HashMap<u64, OfLink>>,
-    /// The questions that are being answered.
+    /// The number of questions that are being answered.
     open: Arc<AtomicUsize>,
 }
 
@@ -82,7 +83,7 @@ impl ModelServer {
         self.queue(link, &request.transfer_id, part);
     }
 
-    /// The state of each: the newest last.
+    /// The state of each transfer; the newest last.
     pub(super) fn list(&self) -> Vec<MeshTransfer> {
         let links = self.lock();
         let mut all: Vec<_> = links.values().flat_map(|it| &it.transfers).collect();
@@ -90,11 +91,11 @@ impl ModelServer {
         all.into_iter().filter(|outbound| outbound.is_known()).map(|it| it.state()).collect()
     }
 
-    /// Stops the transfer of this id. Returns whether there was one.
+    /// Stops the transfer with this id. Returns whether there was one.
     pub(super) fn cancel(&self, id: &WireId) -> bool {
         let mut links = self.lock();
         let stopped: Vec<_> = links.values_mut().flat_map(|it| it.take(id)).collect();
-        // Unlocked before the ends: each takes the lock of the transfers that have ended.
+        // Unlocked before the transfers end, since each end takes the lock of the ended transfers.
         drop(links);
         for outbound in &stopped {
             refuse(&outbound.link, id, "it was stopped by whoever runs the machine");
@@ -103,21 +104,23 @@ impl ModelServer {
         !stopped.is_empty()
     }
 
-    /// A peer has got all of a model. Returns whether there was such a transfer.
+    /// Handles a peer's message that it has all of a model. Returns whether there was such a
+    /// transfer.
     pub(super) fn complete(&self, link: &Link, id: &WireId) -> bool {
         let taken = self.take(link, id);
         taken.iter().for_each(|outbound| outbound.end(&self.shared, "done", None));
         !taken.is_empty()
     }
 
-    /// A peer does not want a model any more. Returns whether there was such a transfer.
+    /// Handles a peer's message that it no longer wants a model. Returns whether there was such a
+    /// transfer.
     pub(super) fn unwanted(&self, link: &Link, id: &WireId) -> bool {
         let taken = self.take(link, id);
         taken.iter().for_each(|outbound| outbound.end(&self.shared, "cancelled", None));
         !taken.is_empty()
     }
 
-    /// A link has ended.
+    /// Handles the end of a link.
     pub(super) fn link_closed(&self, link: &Link) {
         let of_link = self.lock().remove(&link.number).unwrap_or_default();
         for outbound in of_link.transfers {
@@ -199,7 +202,7 @@ impl OfLink {
     }
 }
 
-/// Tells a peer that a transfer cannot begin, or not go on.
+/// Tells a peer that a transfer cannot begin or cannot go on.
 fn refuse(link: &Link, id: &WireId, why: &str) {
     let (transfer_id, error_message) = (id.clone(), why.to_owned());
     let error = ModelTransferError { transfer_id, error_message };

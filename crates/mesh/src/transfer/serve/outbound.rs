@@ -18,12 +18,12 @@ use crate::{
     transfer::{rate::Rate, shared::Shared},
 };
 
-/// A transfer that sent nothing for this long waits for its peer.
+/// A transfer that has sent nothing for this long counts as waiting for its peer.
 const RUNS: Duration = Duration::from_secs(10);
 
 /// A transfer to a peer.
 pub(super) struct Outbound {
-    /// Counts the transfers to peers.
+    /// The number of this transfer among all transfers to peers.
     pub(super) number: u64,
     pub(super) id: WireId,
     pub(super) uuid: [u8; 16],
@@ -31,7 +31,7 @@ pub(super) struct Outbound {
     pub(super) hashed: OnceLock<Arc<Hashed>>,
     pub(super) stop: CancellationToken,
     model: String,
-    /// In bytes; 0 while it is not known.
+    /// The size of the model in bytes; 0 while it is not known.
     total: AtomicU64,
     state: Mutex<OutboundState>,
 }
@@ -62,17 +62,17 @@ impl Outbound {
         }
     }
 
-    /// The size of the model is known.
+    /// Sets the size of the model.
     pub(super) fn set_total(&self, total: u64) {
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// Whether the size of the model is known. Before, there is nothing to be listed.
+    /// Whether the size of the model is known. Before that, the transfer is not listed.
     pub(super) fn is_known(&self) -> bool {
         self.total.load(Ordering::Relaxed) > 0
     }
 
-    /// `bytes` more bytes were sent.
+    /// Records that `bytes` more bytes were sent.
     pub(super) fn sent(&self, shared: &Shared, bytes: u64) {
         shared.counts.bytes_out.add(bytes);
         let mut state = self.lock();
@@ -108,7 +108,7 @@ impl Outbound {
         }
     }
 
-    /// Ends the transfer. It is remembered, if anything was sent.
+    /// Ends the transfer. It is remembered if anything was sent.
     pub(super) fn end(&self, shared: &Shared, state: &str, why: Option<&str>) {
         self.stop.cancel();
         let last = self.state();

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use super::{ModelServer, Outbound, refuse};
 use crate::{link::Link, transfer::shared::Shared};
 
-/// The chunks that are read ahead of the sender.
+/// How many chunks are read ahead of the sender.
 const AHEAD: usize = 2;
 
 impl ModelServer {
@@ -52,7 +52,8 @@ impl ModelServer {
     }
 }
 
-/// Stock peers know one message for errors, whatever they requested, and ignore one with an id that they do not know.
+/// Tells a peer why it gets no model. Stock peers know one message for all errors, and ignore it if
+/// they do not know its id.
 fn not_sent(shared: &Shared, link: &Link, id: &WireId, why: &str) {
     shared.counts.refused.one();
     tracing::info!(peer = %link.peer.short(), why, "a model is not sent to a peer");
@@ -100,7 +101,7 @@ fn offered_files(offered: Offered) -> impl Iterator<Item = OfferedFile> {
     offered.files.into_iter()
 }
 
-/// The chunks of a file; an empty file has one, too.
+/// The chunks of a file. An empty file has one chunk, too.
 async fn open(file: OfferedFile) -> Vec<io::Result<Part>> {
     let name: Arc<str> = file.name.as_str().into();
     let opened = spawn_blocking(move || file.open()).await;

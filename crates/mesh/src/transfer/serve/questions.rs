@@ -18,7 +18,7 @@ use crate::{
     transfer::{queries::carries_models, shared::Shared},
 };
 
-/// The most questions that are answered at once.
+/// The most questions that are answered at a time.
 const MAX_OPEN: usize = 256;
 
 impl ModelServer {
@@ -58,7 +58,7 @@ impl ModelServer {
         self.shared.machine.tasks.spawn(async move {
             let sent = tokio::select! {
                 sent = send_manifest(&serving.shared, &link, &outbound, &model_id) => sent,
-                // Hashing goes on, for the next request.
+                // Hashing goes on, and serves the next request.
                 () = outbound.stop.cancelled() => return,
                 () = link.closed() => return,
             };
@@ -72,10 +72,10 @@ impl ModelServer {
 }
 
 impl Shared {
-    /// Checks whether this model is passed on over this link.
+    /// Checks whether this model may be passed on over this link.
     ///
     /// # Errors
-    /// Why not, in words for the peer.
+    /// Why it may not, in words for the peer.
     pub(super) fn may_have(&self, link: &Link, model: &str) -> Result<(), String> {
         if !self.machine.settings.share.models_offered || !self.machine.settings.share.offers(model)
         {
@@ -90,10 +90,10 @@ impl Shared {
         paused.map_or(Ok(()), |refusal| Err(refusal.words))
     }
 
-    /// The model of this name.
+    /// The model with this name.
     ///
     /// # Errors
-    /// In words, when it is not here.
+    /// In words, if the model is not here.
     pub(super) async fn offered(&self, model: &str) -> Result<Offered, String> {
         self.shelf.find(model).await.ok_or_else(|| "the model is not here".to_owned())
     }
@@ -116,7 +116,7 @@ async fn send_manifest(
     let hashed = shared.shelf.hashed(offered).await?;
     let manifest = manifest(outbound, &hashed);
     outbound.set_total(hashed.manifest.total());
-    // Set once: each transfer has one such task.
+    // This is the only call for a transfer, so it never fails.
     let _ = outbound.hashed.set(hashed);
     let sent = link.say(&ClusterMessage::ModelManifest(manifest)).await;
     sent.map_err(|error| error.to_string())
@@ -139,7 +139,7 @@ fn manifest(outbound: &Outbound, hashed: &Hashed) -> ModelManifest {
 struct Open(Arc<AtomicUsize>);
 
 impl Open {
-    /// `None` when there are too many.
+    /// `None` if too many are being answered.
     fn new(count: &Arc<AtomicUsize>) -> Option<Self> {
         let open = Self(Arc::clone(count));
         (count.fetch_add(1, Ordering::Relaxed) < MAX_OPEN).then_some(open)

@@ -1,4 +1,4 @@
-//! Hash trees and pieces, read ahead of the sender, in the order of the requests.
+//! Sends hash trees and pieces in the order of the requests. Some are read ahead of the sender.
 
 use std::{io, sync::Arc};
 
@@ -14,13 +14,14 @@ use crate::{
     transfer::shared::Shared,
 };
 
-/// The pieces that are read ahead of the sender.
+/// How many pieces are read ahead of the sender.
 const AHEAD: usize = 3;
 
-/// A slice on the LAN, in bytes. An answer that comes meanwhile waits until one or two of them were sent.
+/// The size of a slice on the LAN, in bytes. An answer that is queued meanwhile waits until one or
+/// two slices were sent.
 const LAN_SLICE: usize = 128 * 1024;
 
-/// A slice through a relay, in bytes: with its envelope it fits into one frame.
+/// The size of a slice through a mesh relay, in bytes. With its envelope it fits into one frame.
 const RELAY_SLICE: usize = 56 * 1024;
 
 /// A request for a part of a model.
@@ -52,7 +53,7 @@ impl Part {
         }
     }
 
-    /// Each tree or piece of it on its own.
+    /// Splits it into single trees or pieces.
     fn each(self) -> impl Iterator<Item = Self> {
         let (file, first, count) = match self {
             Self::Tree { file } => (file, 0, 1),
@@ -65,7 +66,7 @@ impl Part {
     }
 }
 
-/// A part that was read, or could not be.
+/// A part that was read, or that could not be read.
 type ReadResult = (PartRequest, io::Result<Vec<u8>>);
 
 /// Sends the requested parts, until the link is closed.
@@ -81,7 +82,8 @@ pub(super) async fn send(
             part.each().map(move |part| PartRequest { outbound: Arc::clone(&outbound), part }),
         )
     });
-    // Read at once, and yet in order: a peer accepts the slices of a piece only one after another.
+    // Several are read at the same time, but they are sent in order: a peer accepts the slices of a
+    // piece only in order.
     let mut read = each.map(read).buffered(AHEAD);
     loop {
         let next = tokio::select! {
@@ -138,7 +140,7 @@ async fn send_slices(
     for start in (0..bytes.len()).step_by(at_most) {
         let slice = bytes.slice(start..bytes.len().min(start + at_most));
         let transfer = request.outbound.uuid;
-        // It fits: it is less than the length.
+        // It fits, since it is less than the length.
         let offset = start as u32;
         link.send(Piece { kind, transfer, file, piece, offset, length, slice }).await?;
     }
@@ -148,7 +150,8 @@ async fn send_slices(
     Ok(())
 }
 
-/// The files cannot be read: they were changed or removed since the manifest was sent.
+/// Ends a transfer whose files cannot be read, because they were changed or removed after the
+/// manifest was sent.
 async fn unreadable(serving: &ModelServer, link: &Link, outbound: &Outbound, error: &io::Error) {
     tracing::warn!(peer = %link.peer.short(), %error, "a model that is passed on cannot be read");
     serving.shared.shelf.forget().await;

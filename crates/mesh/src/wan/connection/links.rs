@@ -23,7 +23,7 @@ use crate::{
 /// The most callers that wait for a link to one peer.
 const MAX_WAITING: usize = 1_024;
 
-/// A link over a session.
+/// A link over a relay session.
 pub(super) struct SessionLink {
     link: Arc<Link>,
     liveness: Liveness,
@@ -31,7 +31,7 @@ pub(super) struct SessionLink {
 }
 
 impl SessionLink {
-    /// Takes all steps that are due: heartbeats, and the end of a link that is gone or idle.
+    /// Takes all due steps: heartbeats, and the end of a link that is gone or idle.
     fn check(&mut self, parts: &Parts, now: Instant) {
         let Self { link, liveness, last_use } = self;
         let _in_span = link.span.enter();
@@ -40,7 +40,7 @@ impl SessionLink {
             match step {
                 Step::Beat => {
                     let beat = ClusterMessage::Heartbeat(Box::new(parts.machine.facts.heartbeat()));
-                    // If it is closed, its own task notices.
+                    // If the link is closed, its own task notices that.
                     let _ = link.tell(&beat);
                 }
                 Step::Degraded => parts.set_degraded(link, true),
@@ -52,7 +52,7 @@ impl SessionLink {
 }
 
 impl Parts {
-    /// Sets whether a link is degraded, which changes what the scheduler gives its peer.
+    /// Sets whether a link is degraded. That changes what the scheduler gives its peer.
     fn set_degraded(&self, link: &Link, is: bool) {
         link.set_degraded(is);
         if let Some(peer) = self.peers.get(&link.peer) {
@@ -78,12 +78,13 @@ impl Connection<'_> {
             return;
         }
         waiting.push(answer);
-        // This opens none while one is being opened: its link answers all who wait for the peer.
+        // If a session is being opened already, this opens no other one. The link answers all
+        // callers that wait for the peer.
         let who = self.roster.who(&peer);
         self.sessions.open(Instant::now(), peer, who, &fresh_id());
     }
 
-    /// Carries out what the sessions have decided.
+    /// Carries out the outputs of the sessions.
     pub(super) fn act(&mut self) {
         while let Some(output) = self.sessions.poll() {
             match output {
@@ -129,18 +130,18 @@ impl Connection<'_> {
         let liveness = Liveness::new(now, Kind::Session { ours, warren });
         self.links.insert(handle, SessionLink { link: Arc::clone(&link), liveness, last_use });
         self.show_sessions();
-        // Before the callers get it: their peer has it by then.
+        // Before the callers get the link, so that its peer has it by then.
         self.parts.events.opened(&link, hello.as_ref());
         self.answer_waiting(&handle.peer, &Ok(link));
     }
 
-    /// Begins to send what is queued on a link.
+    /// Starts the task that sends what is queued on a link.
     fn send_for(&self, handle: Handle, outward: Outward) {
         let notice = self.notice.clone();
         let span = outward.link.span.clone();
         let sending = async move {
             outward.run().await;
-            // If nobody listens, the connection has ended, and the link with it.
+            // If there is no receiver, the connection has ended, and the link with it.
             let _ = notice.send(handle).await;
         };
         self.parts.machine.tasks.spawn(sending.instrument(span));
@@ -177,7 +178,7 @@ impl Connection<'_> {
         }
     }
 
-    /// A link was closed at this end, and its small messages have been sent.
+    /// Handles a link that was closed at this end, after its queued small messages were sent.
     pub(super) fn closed_here(&mut self, handle: Handle) {
         if let Some(session_link) = self.links.get(&handle) {
             let why = session_link.link.why_closed().unwrap_or_default();
@@ -194,9 +195,10 @@ impl Connection<'_> {
         self.parts.status.set(|status| status.sessions = sessions);
     }
 
-    /// Ends everything that went over this connection, with a goodbye to peers if it is still open.
+    /// Ends everything that went over this connection. `goodbye` says whether the peers get a
+    /// message first.
     pub(super) fn leave(&mut self, why: &str, goodbye: bool) {
-        // Peers first, while the connection still takes messages.
+        // The peers get their goodbye first, while the connection still takes messages.
         if goodbye {
             self.sessions.all().into_iter().for_each(|handle| self.sessions.close(handle, why));
         }

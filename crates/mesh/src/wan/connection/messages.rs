@@ -1,4 +1,4 @@
-//! Handles the messages of a relay.
+//! Handles the messages of a mesh relay.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Only a Warren's relay sends a challenge, and before anything else.
+    /// Handles a challenge. Only a Warren's mesh relay sends one, and before anything else.
     fn challenged(&mut self, now: Instant, nonce: String) {
         if self.clock.is_registered() {
             return self.bad("a challenge of a relay that has registered this node");
@@ -93,7 +93,8 @@ impl Connection<'_> {
         if peer == self.own() {
             return;
         }
-        // A peer whose capabilities cannot be read can still be linked to.
+        // A peer whose capabilities cannot be read can still be linked to. Its capabilities then
+        // count as empty.
         let capabilities = serde_json::from_str::<Capabilities>(info.capabilities.get());
         let Ok(capabilities) = capabilities.or_else(|_| serde_json::from_str("{}")) else { return };
         let has_models = !capabilities.loaded_models.is_empty();
@@ -109,8 +110,9 @@ impl Connection<'_> {
         events.changed(&peer);
     }
 
-    /// A peer has registered. Stock relays announce every registration, even of peers that are listed already: that is
-    /// news only if the peer had no models, as it may have some now. A Warren's relay announces a listed peer only when
+    /// Handles the announcement of a peer that has registered. Stock mesh relays announce every
+    /// registration, even of peers that are listed already. That is news only if the peer had no
+    /// models, since it may have some now. A Warren's mesh relay announces a listed peer only if
     /// its offer has changed.
     pub(super) fn joined(&mut self, now: Instant, who: &Presence) {
         let peer = who.node.key().filter(|peer| *peer != self.own());
@@ -137,7 +139,7 @@ impl Connection<'_> {
         peers.forget(&id);
     }
 
-    /// A message of the relay, or of a node through it, was not understood.
+    /// Counts a message of the mesh relay, or of a node through it, that was not understood.
     fn bad(&self, what: &str) {
         self.parts.machine.counts.bad(what);
     }
@@ -187,7 +189,8 @@ impl Connection<'_> {
         }
     }
 
-    /// Stock Macs offer a direct connection before they open a session, and wait for an answer.
+    /// Answers a stock Mac's offer of a direct connection. Macs send one before they open a
+    /// session, and wait for an answer.
     pub(super) fn offer(&self, peer: &NodeId, message: &Forward<'_>) {
         let ThisMachine { settings, identity, .. } = &*self.parts.machine;
         match message.payload::<Offer>() {
@@ -198,7 +201,7 @@ impl Connection<'_> {
     }
 }
 
-/// Whether an error means that this relay does not register this node.
+/// Whether an error means that this mesh relay does not register this node.
 fn refuses(error: &RelayError) -> bool {
     [Code::InvalidSignature, Code::NotAdmitted, Code::RelayFull, Code::InvalidRegister]
         .into_iter()

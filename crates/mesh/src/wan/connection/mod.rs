@@ -1,7 +1,7 @@
-//! One connection to a relay: the registration, the listed nodes, and the sessions over it.
+//! One connection to a mesh relay: the registration, the listed nodes, and the sessions over it.
 //!
-//! - `messages`: handles the relay's messages
-//! - `links`: the links over sessions
+//! - `messages`: handles the mesh relay's messages
+//! - `links`: the links over relay sessions
 
 mod links;
 mod messages;
@@ -32,16 +32,18 @@ use crate::{
     this_machine::ThisMachine,
 };
 
-/// How often it is checked whether links are alive.
+/// How often to check whether links are alive.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// The most notices of closed links that wait.
 const MAX_NOTICES: usize = 256;
 
-/// The code with which a relay closes the connection when another one registers with the same key.
+/// The code with which a mesh relay closes the connection when another one registers with the same
+/// key.
 const REPLACED: u16 = 1012;
 
-/// Said of a relay that is known as a Warren's: it is never sent the signature that stock relays get.
+/// The words for a mesh relay that is known as a Warren's and sent no challenge. It is never sent
+/// the signature that stock mesh relays get.
 const NO_CHALLENGE: &str = "the relay sent no challenge within 10 s, though it is known as a Warren's: \
                             somebody in between may hold it back; if a stock relay has taken its \
                             place, restart this server";
@@ -52,17 +54,17 @@ pub(super) struct Ask {
     pub(super) answer: LinkCaller,
 }
 
-/// The caller of a request, which waits for the link.
+/// The caller that waits for a link.
 type LinkCaller = oneshot::Sender<Result<Arc<Link>, NoLink>>;
 
 /// Why a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ConnectionEnd {
-    /// This node stops.
+    /// This node is stopping.
     Stopped,
     /// Another machine has registered with this node's key.
     Replaced,
-    /// Anything else.
+    /// Any other reason.
     Broken(String),
 }
 
@@ -72,12 +74,12 @@ pub(super) struct Parts {
     pub(super) peers: Arc<Peers>,
     pub(super) events: Arc<dyn LinkEvents>,
     pub(super) memory: Arc<Memory>,
-    /// The relay's host, for people.
+    /// The mesh relay's host, for people.
     pub(super) relay: Arc<str>,
     pub(super) status: Arc<LiveStatus>,
 }
 
-/// One connection to a relay.
+/// One connection to a mesh relay.
 pub(super) struct Connection<'a> {
     parts: &'a Parts,
     outbox: Outbox,
@@ -88,11 +90,11 @@ pub(super) struct Connection<'a> {
     links: HashMap<Handle, SessionLink>,
     waiting: HashMap<NodeId, Vec<LinkCaller>>,
     turn: Arc<Turn<()>>,
-    /// Gets the links that were closed at this end.
+    /// Receives the handles of links that were closed at this end.
     notice: mpsc::Sender<Handle>,
     /// When the links are checked next.
     check: Instant,
-    /// Why the relay does not register this node, if it has said so.
+    /// Why the mesh relay does not register this node, if it has said so.
     refused: Option<String>,
 }
 
@@ -154,7 +156,7 @@ impl<'a> Connection<'a> {
             if let Some(ended) = self.due(socket) {
                 return ended;
             }
-            // Before it waits: a step may have left messages to be sent.
+            // Before waiting, since a step may have left messages to send.
             self.act();
             if let Some(why) = self.refused.take() {
                 return ConnectionEnd::Broken(why);
@@ -179,7 +181,7 @@ impl<'a> Connection<'a> {
         if self.links.is_empty() { next } else { next.min(self.check) }
     }
 
-    /// Takes all steps that are due. Returns why the connection has to end, if it has to.
+    /// Takes all due steps. Returns why the connection must end, if it must.
     fn due(&mut self, socket: &mut Socket) -> Option<ConnectionEnd> {
         let now = Instant::now();
         while let Some(step) = self.clock.due(now, socket.heard()) {
@@ -208,7 +210,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Why the relay has not registered this node in time.
+    /// Why the mesh relay has not registered this node in time.
     fn unregistered(&self) -> &'static str {
         if self.registration.sort() == Sort::Warren && !self.registration.is_challenged() {
             NO_CHALLENGE
@@ -253,7 +255,7 @@ fn broken(why: &str) -> ConnectionEnd {
     ConnectionEnd::Broken(why.to_owned())
 }
 
-/// A relay's text, for people and logs.
+/// A mesh relay's text, shortened and cleaned for people and logs.
 fn clip(text: &str) -> String {
     plain::line(text).chars().take(300).collect()
 }

@@ -1,9 +1,10 @@
-//! The relay sessions at one relay. Pure but for keys and random numbers of handshakes.
+//! The relay sessions at one mesh relay. Pure, except for the keys and random numbers of
+//! handshakes.
 //!
-//! A session is opened with `relayOpen` and answered with `relayReady`. Between Warrens a handshake follows: 0x11 or
-//! 0x14, then 0x12, then an empty sealed record, which proves that message 1 was not a recorded one. Stock peers begin
-//! with a message in clear text. If two Warrens open a session to each other at once, the one stays that the lower id
-//! opened.
+//! A session is opened with `relayOpen` and answered with `relayReady`. Between Warrens a handshake
+//! follows: 0x11 or 0x14, then 0x12, then an empty sealed record, which proves that message 1 was
+//! not a recording. Stock peers begin with a message in clear text. If two Warrens open a session
+//! to each other at once, the session that the node with the lower id opened stays.
 //!
 //! - `session`: one session
 
@@ -34,30 +35,30 @@ use crate::{link::Order, this_machine::ThisMachine};
 /// The time limit for a session to become a link.
 pub(super) const OPENED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a stock peer that has opened a session may be silent in it: Macs may wait 15 s.
+/// How long a stock peer may be silent in a session that it has opened. Macs may wait 15 s.
 const STOCK_SPEAKS_WITHIN: Duration = Duration::from_secs(60);
 
-/// The most sessions at one relay.
+/// The most sessions at one mesh relay.
 const MAX_SESSIONS: usize = 1_024;
 
-/// The most sessions with one peer: stock gateways open one for each request.
+/// The most sessions with one peer. Stock gateways open one for each request.
 const MAX_OF_PEER: usize = 64;
 
 const TOO_MANY: &str = "too many relay sessions are open";
 
-/// Identifies a session on one connection to a relay.
+/// Identifies a session on one connection to a mesh relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Handle {
     pub(super) peer: NodeId,
     pub(super) number: u64,
 }
 
-/// A relay's facts about a peer.
+/// What a mesh relay says about a peer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RelayedPeer {
     /// Whether it is listed.
     pub(super) listed: bool,
-    /// If it is a Warren: how it seals its sessions.
+    /// How it seals its sessions, if it is a Warren.
     pub(super) warren: Option<Seals>,
 }
 
@@ -68,7 +69,7 @@ pub(super) struct Seals {
     pub(super) psk: bool,
 }
 
-/// A session that is a link now.
+/// A session that has become a link.
 pub(super) struct NewLink {
     pub(super) handle: Handle,
     pub(super) ours: bool,
@@ -82,7 +83,7 @@ pub(super) struct NewLink {
 
 /// An action for the caller.
 pub(super) enum Output {
-    /// Send this to the relay.
+    /// Send this to the mesh relay.
     Send(String),
     /// Take a session that has become a link.
     Opened(Box<NewLink>),
@@ -94,7 +95,7 @@ pub(super) enum Output {
     Failed(NodeId, String),
 }
 
-/// The sessions at one relay.
+/// The sessions at one mesh relay.
 pub(super) struct Sessions {
     machine: Arc<ThisMachine>,
     memory: Arc<Memory>,
@@ -118,7 +119,7 @@ impl Sessions {
         }
     }
 
-    /// The next thing to do. Call it until it returns `None`.
+    /// The next output. Call this until it returns `None`.
     pub(super) fn poll(&mut self) -> Option<Output> {
         self.out.pop_front()
     }
@@ -128,13 +129,14 @@ impl Sessions {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Opens a session with a peer, unless one is being opened. `Opened` or `Failed` follows. `id` is a fresh one.
+    /// Opens a session with a peer, unless one is being opened already. `Opened` or `Failed`
+    /// follows. `id` must be new.
     pub(super) fn open(&mut self, now: Instant, peer: NodeId, who: RelayedPeer, id: &str) {
         let sessions = self.by_peer.get(&peer).map_or(&[][..], Vec::as_slice);
         if let Some(waiting) = sessions.iter().find(|session| !session.is_live()) {
             let handle = waiting.handle;
             if waiting.is_awaiting() && !self.is_warren(&peer, who) {
-                // The stock peer has opened one itself, and accepts no second.
+                // The stock peer has opened a session itself, and accepts no second one.
                 let plain = |session: &mut RelaySession, cx: &mut Context<'_>| {
                     session.begin_plain(cx, Dialect::Wrapped)
                 };
@@ -152,7 +154,7 @@ impl Sessions {
         }
     }
 
-    /// A message of another node has come.
+    /// Handles a message of another node.
     pub(super) fn forward(
         &mut self,
         now: Instant,
@@ -175,19 +177,20 @@ impl Sessions {
             (ForwardKind::RelayReady, None) => {
                 self.machine.counts.bad("relayReady of an unknown session");
             }
-            // A close that has crossed this end's own, or has come twice.
+            // A close that crossed this end's own close, or came twice.
             _ => {}
         }
     }
 
-    /// A peer is not at the relay any more.
+    /// Ends the sessions of a peer that is no longer at the mesh relay.
     pub(super) fn gone(&mut self, peer: &NodeId, why: &str) {
         for handle in self.of(peer) {
             self.end(handle, why.to_owned());
         }
     }
 
-    /// The relay says that a session does not exist, or ends it. It names the session only.
+    /// Ends a session because the mesh relay says that it does not exist, or has ended it. Only the
+    /// session's id is given.
     pub(super) fn refused(&mut self, id: &str, why: &str) {
         let is = |session: &&RelaySession| session.id.eq_ignore_ascii_case(id);
         let found: Vec<_> =
@@ -203,7 +206,7 @@ impl Sessions {
         self.end(handle, why.to_owned());
     }
 
-    /// Ends the sessions that should have become links by now.
+    /// Ends the sessions whose time to become links is over.
     pub(super) fn expire(&mut self, now: Instant) {
         while let Some((at, handle)) = self.deadlines.first().copied()
             && at <= now
@@ -213,7 +216,7 @@ impl Sessions {
         }
     }
 
-    /// The connection to the relay has ended, and all sessions with it.
+    /// Ends all sessions, because the connection to the mesh relay has ended.
     pub(super) fn lost(&mut self, why: &str) {
         let peers: Vec<NodeId> = self.by_peer.keys().copied().collect();
         for peer in peers {
@@ -226,7 +229,7 @@ impl Sessions {
         self.by_peer.values().flatten().map(|session| session.handle).collect()
     }
 
-    /// The id, as the opening end wrote it.
+    /// The session's id, as the opening end wrote it.
     pub(super) fn id(&self, handle: Handle) -> Option<Box<str>> {
         self.get(handle).map(|session| session.id.clone())
     }
@@ -237,7 +240,7 @@ impl Sessions {
             return self.refuse(peer, id, session::SEALED_ONLY);
         }
         if warren && self.keeps_own(&peer) {
-            // The other end accepts this end's session: its id is the higher one.
+            // This end has the lower id, so the other end accepts this end's session.
             return;
         }
         let within = if warren || !who.listed { OPENED_WITHIN } else { STOCK_SPEAKS_WITHIN };
@@ -247,8 +250,8 @@ impl Sessions {
         }
     }
 
-    /// Whether both ends have opened a session at once, and this end's stays. If the other one stays, this end's is
-    /// closed.
+    /// Whether both ends have opened a session at once, and this end's session stays. If the other
+    /// end's stays, this end's is closed.
     fn keeps_own(&mut self, peer: &NodeId) -> bool {
         let sessions = self.by_peer.get(peer).map_or(&[][..], Vec::as_slice);
         let own = sessions.iter().find(|session| session.ours && !session.is_live());
@@ -261,7 +264,7 @@ impl Sessions {
         false
     }
 
-    /// The other end opens a session again: it may have lost the answer.
+    /// Handles a repeated `relayOpen` of the other end, which may have lost the answer.
     fn opened_again(&mut self, handle: Handle, who: RelayedPeer) {
         match self.get(handle) {
             Some(session) if !session.ours => self.say(handle, who, ForwardKind::RelayReady),
@@ -276,7 +279,7 @@ impl Sessions {
         }
     }
 
-    /// Data of an unknown session has come. Stock nodes send data without opening a session.
+    /// Handles data of an unknown session. Stock nodes may send data without opening a session.
     fn data_of_none(
         &mut self,
         now: Instant,
@@ -302,7 +305,7 @@ impl Sessions {
         }
     }
 
-    /// Has a session take a step, and closes it if the step fails.
+    /// Lets a session take a step, and closes the session if the step fails.
     fn step(
         &mut self,
         handle: Handle,
@@ -316,13 +319,14 @@ impl Sessions {
         let until = session.until;
         let wants_passcode = match who.warren {
             Some(seals) => seals.psk,
-            // It was a Warren before. Most likely it has the same passcode as this node, or none as this node.
+            // It was known as a Warren before. Most likely it has the same passcode as this node,
+            // or none if this node has none.
             None => self.machine.psk.is_some(),
         };
         let (machine, memory) = (&*self.machine, &*self.memory);
         let mut cx = Context { machine, memory, warren, wants_passcode, out: &mut self.out };
         let taken = take(session, &mut cx);
-        // A session that has become a link has no deadline any more.
+        // A session that has become a link has no deadline.
         if let (Some(until), None) = (until, session.until) {
             self.deadlines.remove(&(until, handle));
         }

@@ -22,16 +22,16 @@ use crate::{
 
 use super::{Handle, NewLink, Output};
 
-/// After this many records that do not open, a link is closed: somebody in between changes them.
+/// After this many records that do not open, a link is closed: something on the way changes them.
 const MAX_REFUSED: u64 = 64;
 
-/// The surroundings of a session's step, and the queue for its outputs.
+/// What a session needs for a step, and the queue for its outputs.
 pub(super) struct Context<'a> {
     pub(super) machine: &'a ThisMachine,
     pub(super) memory: &'a Memory,
     /// Whether the peer is known as a Warren.
     pub(super) warren: bool,
-    /// Whether the peer wants the passcode proved, as the relay lists it.
+    /// Whether the peer wants the passcode proved, by the mesh relay's list.
     pub(super) wants_passcode: bool,
     pub(super) out: &'a mut std::collections::VecDeque<Output>,
 }
@@ -42,12 +42,12 @@ pub(super) struct RelaySession {
     pub(super) id: Box<str>,
     /// Whether this end opened it.
     pub(super) ours: bool,
-    /// By then it has to be a link; `None` once it is one.
+    /// The time by which it must be a link; `None` once it is one.
     pub(super) until: Option<Instant>,
     state: SessionState,
 }
 
-/// A step has failed: the session ends for this reason, and its other end gets it.
+/// A failed step: the session ends, and its other end gets this reason.
 pub(super) struct End(pub(super) String);
 
 impl From<SealError> for End {
@@ -59,11 +59,12 @@ impl From<SealError> for End {
 enum SessionState {
     /// This end has opened it, and waits for `relayReady`.
     Opening,
-    /// This end has sent message 1 of the handshake; and whether with the passcode.
+    /// This end has sent message 1 of the handshake. The flag says whether it was with the
+    /// passcode.
     Greeting(Box<Initiator>, bool),
     /// The other end has opened it. Its first message decides whether the link is sealed.
     Awaiting,
-    /// This end has sent message 2, and waits for the proof that message 1 was not a recorded one.
+    /// This end has sent message 2, and waits for the proof that message 1 was not a recording.
     Proving(Box<UnprovenLink>),
     /// It is a link, sealed or not.
     Live(Option<Box<Opener>>),
@@ -87,12 +88,12 @@ impl RelaySession {
         matches!(self.state, SessionState::Live(_))
     }
 
-    /// Whether the other end has opened it, and sent nothing in it yet.
+    /// Whether the other end has opened it, and has sent nothing in it yet.
     pub(super) fn is_awaiting(&self) -> bool {
         matches!(self.state, SessionState::Awaiting)
     }
 
-    /// The other end has sent `relayReady`.
+    /// Handles `relayReady` from the other end.
     pub(super) fn ready(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
         if !matches!(self.state, SessionState::Opening) {
             cx.machine.counts.bad("relayReady of a session that was not waited for");
@@ -101,7 +102,7 @@ impl RelaySession {
         if cx.warren { self.greet(cx) } else { self.begin_plain(cx, Dialect::Wrapped) }
     }
 
-    /// Data of the other end has come.
+    /// Handles data from the other end.
     pub(super) fn data(&mut self, cx: &mut Context<'_>, data: Vec<u8>) -> Result<(), End> {
         match (&mut self.state, data.split_first()) {
             (SessionState::Greeting(..), Some((&kind::SECOND, message))) => {
@@ -140,7 +141,8 @@ impl RelaySession {
         if cx.machine.settings.require_sealed {
             return Err(End(SEALED_ONLY.to_owned()));
         }
-        // Only the relay says who it is. So it counts as proved only if the settings trust that id.
+        // Only the mesh relay vouches for the peer's id. So the link counts as proved only if the
+        // settings trust that id.
         let proved = cx.machine.trusts(&self.handle.peer);
         self.live(None);
         let (hello, sealer, order) = (None, None, Order::default());
@@ -175,13 +177,13 @@ impl RelaySession {
         Ok(())
     }
 
-    /// Message 2 has come.
+    /// Handles message 2.
     fn finish(&mut self, cx: &mut Context<'_>, message: &[u8]) -> Result<(), End> {
         let SessionState::Greeting(noise, with_passcode) = self.take() else { return Ok(()) };
         let (sealed, payload) = noise.finish(message)?;
         let hello = greeting::read(&payload, &self.handle.peer)?;
         let (mut sealer, opener) = sealed.split();
-        // Proves to the other end that message 1 was not a recorded one.
+        // Proves to the other end that message 1 was not a recording.
         let proof = sealer.counted(&[])?;
         self.send(cx, kind::SEALED, &proof);
         let proved = with_passcode || no_proof_wanted(cx, &self.handle.peer);
@@ -189,7 +191,7 @@ impl RelaySession {
         Ok(())
     }
 
-    /// Message 1 has come.
+    /// Handles message 1.
     fn answer(
         &mut self,
         cx: &mut Context<'_>,
@@ -212,7 +214,7 @@ impl RelaySession {
         Ok(())
     }
 
-    /// A record has come. If it opens, the other end has made this handshake just now.
+    /// Handles a record. If it opens, the other end has made this handshake just now.
     fn prove(&mut self, cx: &mut Context<'_>, record: &[u8]) -> Result<(), End> {
         let SessionState::Proving(proving) = &mut self.state else { return Ok(()) };
         let Some(payload) = open(cx.machine, &mut proving.opener, record)? else { return Ok(()) };
@@ -286,7 +288,8 @@ impl RelaySession {
     }
 }
 
-/// Opens a record. A record that does not open is dropped, as long as there are few: a relay may lose or repeat some.
+/// Opens a record. A record that does not open is dropped while such records are few, since a mesh
+/// relay may lose or repeat some.
 fn open(machine: &ThisMachine, opener: &mut Opener, record: &[u8]) -> Result<Option<Bytes>, End> {
     match opener.counted(record) {
         Ok(payload) => Ok(payload),
@@ -315,8 +318,8 @@ fn no_proof_wanted(cx: &Context<'_>, peer: &NodeId) -> bool {
     cx.machine.psk.as_ref().is_none() || cx.machine.trusts(peer)
 }
 
-/// The passcode's key, if either end wants it proved. A node without a passcode tries without it: the peer may trust
-/// it.
+/// The passcode's key, if either end wants it proved. A node without a passcode tries without one,
+/// since the peer may trust it.
 fn psk_to_prove<'a>(cx: &Context<'a>, peer: &NodeId) -> Result<Option<&'a PasscodeKey>, End> {
     let Some(psk) = cx.machine.psk.as_ref() else { return Ok(None) };
     match (cx.wants_passcode, cx.machine.trusts(peer)) {
