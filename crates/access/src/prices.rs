@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use base::{Currency, Money};
 
-/// The tokens that prices are for.
+/// The number of tokens that a price is for.
 const PER: u128 = 1_000_000;
 
-/// The price of a model, each for a million tokens.
+/// The prices of a model's tokens, each for a million of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Price {
     /// Of the tokens of a prompt.
@@ -77,7 +77,7 @@ impl Prices {
         own.or(prices.usual.as_ref()).map(|price| price.of(tokens))
     }
 
-    /// The most that a job may cost if one of these models serves it, wherever that is.
+    /// The most that a job may cost if one of these models serves it, at any provider.
     pub fn most<'a>(&self, models: impl Iterator<Item = &'a str>, tokens: Tokens) -> Money {
         let of_model = models.filter_map(|model| self.of_models.get(model));
         let prices = of_model.flat_map(|prices| prices.usual.iter().chain(prices.at.values()));

@@ -60,7 +60,7 @@ impl LoginCodes {
         Some(open.swap_remove(at).holder)
     }
 
-    /// Those that are not too old.
+    /// The codes that are not too old. The others are removed.
     fn open(&self, now: Moment) -> MutexGuard<'_, Vec<Open>> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|code| now.steady < code.until);
