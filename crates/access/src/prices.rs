@@ -10,11 +10,11 @@ const PER: u128 = 1_000_000;
 /// The prices of a model's tokens, each for a million of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Price {
-    /// Of the tokens of a prompt.
+    /// The price of the tokens of a prompt.
     pub input: Money,
-    /// Of the tokens of an answer.
+    /// The price of the tokens of an answer.
     pub output: Money,
-    /// Of those tokens of a prompt that come from the provider's cache; `None`: as the others.
+    /// The price of those tokens of a prompt that come from the provider's cache; `None`: as the others.
     pub cached_input: Option<Money>,
 }
 
@@ -29,20 +29,20 @@ pub struct Prices {
 /// The prices of one model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelPrices {
-    /// At any provider that has no price of its own.
+    /// The price at any provider that has no price of its own.
     pub usual: Option<Price>,
-    /// At the providers of these names.
+    /// The prices at single providers, by their names.
     pub at: HashMap<String, Price>,
 }
 
 /// The tokens of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// Of the prompt.
+    /// The tokens of the prompt.
     pub prompt: u64,
-    /// Those of the prompt that came from a cache.
+    /// Those tokens of the prompt that came from a cache.
     pub cached: u64,
-    /// Of the answer.
+    /// The tokens of the answer.
     pub completion: u64,
 }
 
@@ -86,7 +86,7 @@ impl Prices {
 }
 
 impl Price {
-    /// Rounded up to a whole millionth.
+    /// The cost of these tokens, rounded up to a whole millionth.
     fn of(&self, tokens: Tokens) -> Money {
         let cached = tokens.cached.min(tokens.prompt);
         let cached_input = self.cached_input.unwrap_or(self.input);

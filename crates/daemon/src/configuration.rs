@@ -74,7 +74,7 @@ impl Origins {
         Self { file: file.clone(), given }
     }
 
-    /// The same command with another file.
+    /// The origins of the same command's settings, with another file.
     #[must_use]
     pub fn with_file(&self, file: &ConfigFile) -> Self {
         Self { file: file.clone(), given: self.given.clone() }

@@ -41,7 +41,8 @@ use crate::{
 /// How often a draining server checks whether it is idle.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long each kind of connection may still take to end when the drain has used all its time.
+/// How long each step after the drain may take at most, such as the wait for complete responses to reach their
+/// clients.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How long the code that is shown at the start is good for.

@@ -15,7 +15,7 @@ use crate::system::{EndSignals, HangUpSignal};
 /// How long a process may take to tell its clients of the end, after the second signal.
 const HASTE: Duration = Duration::from_secs(2);
 
-/// Asks a server or a worker to end. Clones share it.
+/// A request to a server or a worker to end. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     drain: CancellationToken,

@@ -275,8 +275,8 @@ impl Invitations {
         }
     }
 
-    /// Forgets the oldest invitations that are over or, if none is, the oldest of all. Machines that joined by them
-    /// keep their keys.
+    /// Forgets the oldest invitations that are over or, if there are none, the oldest of all. Machines that joined by
+    /// them keep their keys.
     fn make_room(&self, all: &mut Vec<Entry>, now: Moment) {
         while all.len() > MAX_KEPT {
             let is_over = |entry: &Entry| self.state(&entry.record, now).is_over();

@@ -24,7 +24,7 @@ pub(crate) struct Rate {
     clock: FakeRelativeClock,
     /// The time that the clock shows.
     shown: Instant,
-    /// How many more requests could have been made right after the last one, and when that was.
+    /// How many more requests could have been made right after the last one, and when the last one was made.
     last: (u32, Instant),
 }
 

@@ -17,7 +17,7 @@ use crate::{credential::digest, moment::Moment};
 /// How long a code is good for.
 pub const GOOD_FOR: Duration = Duration::from_secs(10 * 60);
 
-/// The most codes that are open at once, and the most of one holder: nobody uses up the others' share.
+/// The most codes that are open at once, and the most of one holder, so that no holder uses up all.
 const MOST: usize = 100;
 const MOST_OF_ONE: usize = 10;
 

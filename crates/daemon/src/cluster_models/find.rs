@@ -23,7 +23,8 @@ const MOST_LISTED: usize = 16;
 /// Where a model is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// At this server; or this server should handle the request because it knows no other member.
+    /// At this server; or this server handles the request because it knows no other member or has served the model
+    /// before.
     Here,
     /// At the member with this node id.
     Member(String),

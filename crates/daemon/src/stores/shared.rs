@@ -103,7 +103,7 @@ impl SharingTasks {
         if let Some(limiting) = self.limiting {
             let _ended = limiting.await;
         }
-        // Its stop was cancelled before.
+        // This task ends by itself: its `stop` was cancelled when the drain began.
         let _ended = self.taking_over.await;
     }
 }

@@ -10,7 +10,7 @@ impl PostgresStore {
     /// Adds rows of usage that were not taken before.
     ///
     /// # Errors
-    /// When they cannot be written; then none is.
+    /// When they cannot be written; then none are added.
     pub fn take_usage(&self, waiting: &WaitingRows<UsageEntry>) -> Result<(), StoreError> {
         let waiting = waiting.clone();
         self.write(async move |transaction| {
@@ -24,7 +24,7 @@ impl PostgresStore {
     /// Adds actions that were not taken before.
     ///
     /// # Errors
-    /// When they cannot be written; then none is.
+    /// When they cannot be written; then none are added.
     pub fn take_actions(&self, waiting: &WaitingRows<Action>) -> Result<(), StoreError> {
         let waiting = waiting.clone();
         self.write(async move |transaction| {

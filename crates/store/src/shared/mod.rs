@@ -45,7 +45,7 @@ use crate::{
     postgres::{PerTable, Revisions},
 };
 
-/// The kind of the fact that says which database the file has a copy of.
+/// The kind of the fact whose id says which database the file has a copy of.
 const COPY_OF: &str = "copy_of";
 
 /// The kind of the facts that say which page sessions have ended and still have to be deleted in the database.

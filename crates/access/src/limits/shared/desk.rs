@@ -24,7 +24,7 @@ const SILENT: Duration = Duration::from_secs(SILENT_S as u64);
 pub struct Desk(Arc<Inner>);
 
 struct Inner {
-    /// The keys whose slices hold something, or have something to report.
+    /// The keys whose slices hold something, or have something to report. Locked before a key's slices, never after.
     listed: Mutex<HashMap<KeyId, Arc<SharedLimits>>>,
     /// Notified when something has to be reported soon.
     work: Notify,
@@ -72,9 +72,9 @@ impl Desk {
         self.0.work.notified().await;
     }
 
-    /// The reports that are due. If none is, `None`; or no reports, if `in_any_case` says that the database has to
-    /// hear of this server. What is returned must be followed by [`Desk::answered`] or [`Desk::unanswered`] before
-    /// the next call.
+    /// The reports that are due. If there are none, `None`; or an empty list, if `in_any_case` says that the database
+    /// has to hear of this server. What is returned must be followed by [`Desk::answered`] or [`Desk::unanswered`]
+    /// before the next call.
     pub fn reports(&self, now: Moment, in_any_case: bool) -> Option<Vec<Report>> {
         let reports = self.gather(now, false);
         let speaks = in_any_case || !reports.is_empty();
