@@ -47,7 +47,7 @@ impl Announcement {
             }
             When::Expected => {
                 let mut services = services(address);
-                // The other services are for stock clients of rooms, which are announced to only with `--mdns`.
+                // The other services are for stock clients of rooms, and announced only with `--mdns`.
                 services.retain(|one| one.service == Service::Warren);
                 Some(tokio::spawn(while_expected(services, invitations, stop.clone())))
             }

@@ -28,7 +28,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
-    /// Whether it was locked before, so that it is not new.
+    /// Whether an earlier run has locked it; otherwise it is new.
     used: bool,
     _lock: File,
 }

@@ -14,7 +14,7 @@ use crate::{rounds::Rounds, stores::Stores};
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// Each look with a number that this divides goes through the whole database.
+/// Every look whose number is a multiple of this goes through the whole database.
 const THOROUGH: u32 = 20;
 
 /// The clock for deleting by age, which goes on from the time that the database has.

@@ -16,7 +16,7 @@ use super::Gauge;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Requests a minute: after a minute without requests all may come at once, the next ones at even distances.
+/// Requests a minute: after a minute without requests, all may come at once; further ones at even distances.
 pub(crate) struct Rate {
     limit: NonZeroU32,
     limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, StateInformationMiddleware>,

@@ -127,7 +127,7 @@ impl Archive {
         };
         let length = file.metadata()?.len();
         if length > AT_ONCE {
-            // So large a file only grows. The backup gets what it has now.
+            // A file of this size only grows. The backup gets what it has now.
             return self.add(name, length, file.take(length));
         }
         let mut bytes = Vec::new();

@@ -189,8 +189,8 @@ impl Keeper {
         }
     }
 
-    /// Reads a room if its record says that it is this server's, but it is not here: to read it may have failed after
-    /// the claim.
+    /// Reads a room if its record says that it is this server's, but it is not here: after the claim, reading it may have
+    /// failed.
     fn settle(&self, wall: u64, room: &RoomId, epoch: Epoch) {
         if self.is_here(room) {
             return;

@@ -174,7 +174,7 @@ impl Pool {
         let missing =
             |beyond: u64| self.own.busy().saturating_add(beyond).saturating_sub(self.own.granted);
         let (needed, wanted) = (missing(report.need), missing(report.keep.max(report.need)));
-        // Beyond what requests wait for, a server gets half of its equal part of what is free at most: others may need
+        // Beyond what requests wait for, a server gets at most half of its equal part of what is free: others may need
         // the rest soon.
         let fair = room.saturating_sub(over) / self.servers.max(1).saturating_mul(2);
         let more = wanted.min(needed.max(over.saturating_add(fair))).min(room);

@@ -7,7 +7,7 @@ use super::{SqliteStore, signed, unsigned};
 use crate::{Changes, InvitationRecord, InvitationStore, KeyDigest, StoreError};
 
 impl SqliteStore {
-    /// Copies changes of the store of which this is a copy.
+    /// Takes over changes from the store that this one is a copy of.
     ///
     /// # Errors
     /// When they cannot be written; then nothing is changed.

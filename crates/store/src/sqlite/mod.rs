@@ -120,7 +120,7 @@ impl SqliteStore {
         })
     }
 
-    /// Copies changes of the store of which this is a copy into a table. `save` writes one record.
+    /// Takes over changes of a table from the store that this one is a copy of. `save` writes one record.
     fn copy<T>(
         &self,
         table: &str,

@@ -37,7 +37,7 @@ struct Inner {
 #[derive(Default)]
 struct Line {
     away: bool,
-    /// When the reports were made whose answers have not come yet.
+    /// When the reports were made that are not answered yet.
     question_at: Option<Instant>,
     /// When the reports were made that were answered last.
     heard: Option<Instant>,
