@@ -189,8 +189,8 @@ impl Keeper {
         }
     }
 
-    /// Reads a room if its record says that it is this server's, but it is not here: after the claim, reading it may have
-    /// failed.
+    /// Reads a room if its record says that it is this server's, but it is not here: after the claim, reading it may
+    /// have failed.
     fn settle(&self, wall: u64, room: &RoomId, epoch: Epoch) {
         if self.is_here(room) {
             return;

@@ -97,8 +97,8 @@ async fn changes<T>(
     let of_table = "SELECT revision, deleted FROM revisions WHERE name = $1";
     let row = snapshot.query_one(of_table, &[&table.name()]).await?;
     let (revision, deleted): (i64, i64) = (value(&row, "revision")?, value(&row, "deleted")?);
-    // Records that were deleted since cannot be listed: then all are read. All are read, too, if the database's number is
-    // smaller: then it was restored from a backup.
+    // Records that were deleted since cannot be listed: then all are read. All are read, too, if the database's number
+    // is smaller: then it was restored from a backup.
     let since = since.filter(|since| *since >= deleted && *since <= revision);
     let which = format!("SELECT * FROM {} WHERE changed > $1 ORDER BY created, id", table.name());
     let rows = snapshot.query(&which, &[&since.unwrap_or(i64::MIN)]).await?;
