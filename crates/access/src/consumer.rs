@@ -20,7 +20,7 @@ pub struct ConsumerRules {
     pub keys: Keys,
     /// Whether local requests need a key, too.
     pub require_key: bool,
-    /// Whether every client may, from anywhere, without a key.
+    /// Whether every client may use models, from anywhere and without a key.
     pub open: bool,
     /// The rules for local requests.
     pub local: LocalRules,
@@ -54,10 +54,10 @@ pub enum Denied {
     /// Its key has expired.
     #[error("the API key has expired")]
     KeyExpired,
-    /// Its key has another scope.
+    /// Its key lacks the scope that is needed.
     #[error("the API key may not be used for this: it has no scope `{0}`")]
     Scope(KeyScope),
-    /// It needs a key because of its page or of the host that it names. Without these it would be local.
+    /// It needs a key only because of the page that sent it or the host that it names: otherwise it would be local.
     #[error("{0}")]
     Foreign(Box<Foreign>),
 }

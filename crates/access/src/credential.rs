@@ -54,8 +54,8 @@ pub fn new_token(prefix: &str) -> Secret {
     Secret::from(format!("{prefix}{}", hex::encode(bits)))
 }
 
-/// Whether a text has the form of a key or of a session of the page: their prefix. A made-up dummy value does
-/// not look like this.
+/// Whether a text begins like a key or like a session of the page. The dummy values that clients send where no
+/// key is needed do not begin so.
 pub fn has_key_form(text: &str) -> bool {
     text.starts_with(PREFIX) || has_session_form(text)
 }
@@ -65,9 +65,9 @@ pub fn has_session_form(text: &str) -> bool {
     text.starts_with(PAGE_PREFIX)
 }
 
-/// The credential that a request carries, as `Authorization: Bearer`, or as `x-api-key` or `x-goog-api-key`,
-/// which Anthropic's and Google's clients send. A text with the form of a key comes first, and does not need the scheme:
-/// the limits of a key hold even if it is in the wrong header.
+/// The credential that a request carries: the text after `Bearer` in `Authorization`, or the value of `x-api-key`
+/// (Anthropic's clients) or of `x-goog-api-key` (Google's). A text with the form of a key is taken before any other,
+/// from each of these headers and with or without `Bearer`: so a key's limits hold even if it is in the wrong header.
 pub fn presented(headers: &HeaderMap) -> Option<&str> {
     let places = [header::AUTHORIZATION.as_str(), API_KEYS[0], API_KEYS[1]];
     if let Some(key) = places.iter().flat_map(|name| headers.get_all(*name)).find_map(key) {

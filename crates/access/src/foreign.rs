@@ -1,4 +1,5 @@
-//! Why a request of this machine does not count as its user's own: the page or the name that it comes by.
+//! Why a request from this machine does not count as its user's own: because of the page that sent it, or of the
+//! host that it names.
 
 use std::{fmt, net::IpAddr};
 
@@ -6,7 +7,7 @@ use http::{HeaderMap, Uri, header};
 
 use crate::local::{LocalRules, is_forwarded};
 
-/// The most bytes of a name that is quoted.
+/// The most bytes that are quoted of an origin or a host.
 const LONGEST: usize = 256;
 
 /// The reasons why a request is not local: its page, the host that it names, or both.
@@ -19,8 +20,8 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// The page or the name that keeps a request from this machine from being local; `None` if something else
-    /// does, or nothing.
+    /// Why a request from this machine is not local, if its page or the host that it names is the reason. `None` if
+    /// the request is local, comes from another machine or came through a proxy.
     pub fn of_local(
         rules: &LocalRules,
         peer: IpAddr,
@@ -31,7 +32,7 @@ impl Foreign {
         is_from_here.then(|| Self::of(rules, uri, headers)).flatten()
     }
 
-    /// The same, wherever the request comes from.
+    /// What [`Foreign::of_local`] says, of a request from any machine.
     pub fn of(rules: &LocalRules, uri: &Uri, headers: &HeaderMap) -> Option<Self> {
         let origin = headers.get(header::ORIGIN).filter(|_| !rules.takes_page(uri, headers));
         let origin = origin.and_then(|origin| origin.to_str().ok()).map(quoted);
@@ -39,7 +40,7 @@ impl Foreign {
         (origin.is_some() || host.is_some()).then_some(Self { origin, host })
     }
 
-    /// Which of both is not allowed.
+    /// What is not allowed, in words for people: the page, the host or both.
     pub fn reason(&self) -> String {
         let page =
             |origin: &str| format!("pages of {origin} may not use this server without an API key");
@@ -51,7 +52,7 @@ impl Foreign {
         }
     }
 
-    /// The flags with which the server takes such requests.
+    /// The flags that make the server take such requests.
     pub fn flags(&self) -> String {
         let origin = self.origin.iter().map(|origin| format!("--allow-origin {origin}"));
         let host = self.host.iter().map(|host| format!("--allow-host {host}"));

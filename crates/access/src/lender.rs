@@ -15,7 +15,7 @@ use crate::{
 /// How often a key counts as used while its lender is connected.
 const SEEN: Duration = Duration::from_secs(30);
 
-/// The secret or a key of scope `worker` allows to lend models.
+/// The rules for lending models: a lender presents the secret, or a key of scope `worker`.
 #[derive(Debug, Clone)]
 pub struct LenderRules {
     /// The worker secret or the node token, if there is one. Lenders that were admitted stay when it changes.

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Uri, header, uri::Authority};
 
 use crate::proxies::TrustedProxies;
 
-/// The header in which a browser says where the page is from that sends a request.
+/// The header in which a browser says whether the page that sends a request is of the server's own site.
 pub(crate) const SITE: &str = "sec-fetch-site";
 
 /// Headers that only a proxy adds.
@@ -25,7 +25,7 @@ pub struct LocalRules {
     pub allowed_hosts: Vec<String>,
     /// Origins (`https://app.example`) whose pages may use this server.
     pub allowed_origins: Vec<String>,
-    /// Proxies whose headers are believed. What they pass on is not local all the same.
+    /// Proxies whose headers are believed. Requests that they pass on are never local, though.
     pub trusted_proxies: TrustedProxies,
 }
 
@@ -38,15 +38,15 @@ impl LocalRules {
             && self.takes_page(uri, headers)
     }
 
-    /// Where a request's client is, for everything that is counted by address.
+    /// The address of a request's client, for everything that is counted by address.
     pub fn client(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap) -> ClientAddress {
         let client = self.trusted_proxies.client(peer, headers);
         if self.is_of_foreign_page(uri, headers) { client.of_foreign_page() } else { client }
     }
 
     /// Whether a browser sends a request for a page that is neither the server's own nor an allowed one.
-    /// A page counts as foreign, too, if its own host name is led to this server. A browser sends no origin
-    /// with a plain `GET`, but says whether the page is from another site.
+    /// A page counts as foreign, too, if its own host name was made to point to this server. A browser sends no
+    /// origin with a plain `GET`, but says whether the page is from another site.
     fn is_of_foreign_page(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let site = headers.get(SITE).map(HeaderValue::as_bytes);
         let is_own = match (headers.contains_key(header::ORIGIN), site) {
@@ -71,8 +71,8 @@ impl LocalRules {
 
     /// Whether a request for a WebSocket comes from no page, or from an allowed one. A browser
     /// opens sockets without asking the server first. If a page's own host name resolves to this
-    /// server, the page is a stranger's even if its origin looks local. A request through a proxy
-    /// has the proxy's host name.
+    /// server, the page is a stranger's even if its origin looks like the server's own. A request through
+    /// a proxy names the proxy's host, so only its origin is checked.
     pub fn takes_socket(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(origin) = headers.get(header::ORIGIN) else { return true };
         if origin.to_str().is_ok_and(|origin| self.allows_origin(origin)) {

@@ -7,7 +7,7 @@ use std::{
 
 use base::ClientAddress;
 
-/// The longest wait of this machine itself.
+/// The longest wait of clients on this machine.
 const LONGEST_HERE: Duration = Duration::from_secs(60);
 
 /// When an address is locked out.
@@ -34,9 +34,10 @@ impl Default for LockOutSettings {
 /// The failures of each address. A whole /64 of IPv6 counts as one, since one owner has all of its
 /// addresses.
 ///
-/// Loopback is shared by all users of this machine; and, apart from these, by the clients of a proxy on it
-/// that does not say who they are. After the same number of failures it waits a second, then twice as long after each, and a minute at most.
-/// So one user's mistake does not lock the others out, and guessing is still hopeless.
+/// All users of this machine share loopback. The clients of a proxy on this machine that does not name them share
+/// it, too, but are counted apart from the users. After the same number of failures, loopback has to wait for a second
+/// only, then twice as long after each further failure, a minute at most. So one user's mistake does not lock the
+/// others out for long, and guessing is still hopeless.
 #[derive(Debug)]
 pub struct LockOut {
     settings: LockOutSettings,
@@ -93,7 +94,7 @@ impl LockOut {
     }
 
     /// Counts a success of this address. Its failures are forgiven, but only once while they
-    /// would count: otherwise the owner of a key could guess others, with its own in between.
+    /// would count: otherwise the owner of a key could guess other keys, and present its own in between.
     pub fn succeeded(&mut self, from: ClientAddress) {
         let failures = self.failed.get_mut(&from.party());
         if let Some(failures) = failures.filter(|failures| !failures.is_forgiven) {
@@ -119,7 +120,7 @@ impl Failures {
     /// Whether they no longer count.
     fn is_over(&self, settings: &LockOutSettings, now: Instant) -> bool {
         let since = match self.until {
-            // Failures soon after the wait add to the earlier ones.
+            // A short wait, of loopback: failures soon after it add to the earlier ones.
             Some(until) if until.saturating_duration_since(self.last) < settings.lasts => self.last,
             Some(until) => return now >= until,
             None => self.first,

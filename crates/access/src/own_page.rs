@@ -1,5 +1,5 @@
-//! Whether a request comes from the server's own page. Only then does the cookie of a session count, and only then
-//! does somebody sign in.
+//! Whether a request comes from the server's own page. Only such requests may use the cookie of a session, or sign
+//! in.
 
 use http::{HeaderMap, Uri, header};
 
@@ -9,8 +9,8 @@ use crate::local::{SITE, is_own_origin};
 /// a browser asks the server first, and the server lets no other origin send credentials.
 const MARK: &str = "x-warren-page";
 
-/// Whether a request comes from the server's own page. Browsers name the page's origin with all but plain `GET`s,
-/// and its site with those, but not in clear text to another machine. There the page's mark counts.
+/// Whether a request comes from the server's own page. Browsers name the page's origin in all requests but plain
+/// `GET`s. In those they name its site, except in clear text to another machine: there the page's mark counts.
 pub fn is_from_own_page(uri: &Uri, headers: &HeaderMap) -> bool {
     match (headers.get(header::ORIGIN), headers.get(SITE)) {
         (Some(origin), _) => {

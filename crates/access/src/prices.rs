@@ -4,17 +4,17 @@ use std::collections::HashMap;
 
 use base::{Currency, Money};
 
-/// The tokens that prices are for.
+/// The number of tokens that a price is for.
 const PER: u128 = 1_000_000;
 
-/// The price of a model, each for a million tokens.
+/// The prices of a model's tokens, each for a million of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Price {
-    /// Of the tokens of a prompt.
+    /// The price of the tokens of a prompt.
     pub input: Money,
-    /// Of the tokens of an answer.
+    /// The price of the tokens of an answer.
     pub output: Money,
-    /// Of those tokens of a prompt that come from the provider's cache; `None`: as the others.
+    /// The price of those tokens of a prompt that come from the provider's cache; `None`: as the others.
     pub cached_input: Option<Money>,
 }
 
@@ -29,20 +29,20 @@ pub struct Prices {
 /// The prices of one model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelPrices {
-    /// At any provider that has no price of its own.
+    /// The price at any provider that has no price of its own.
     pub usual: Option<Price>,
-    /// At the providers of these names.
+    /// The prices at single providers, by their names.
     pub at: HashMap<String, Price>,
 }
 
 /// The tokens of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// Of the prompt.
+    /// The tokens of the prompt.
     pub prompt: u64,
-    /// Those of the prompt that came from a cache.
+    /// Those tokens of the prompt that came from a cache.
     pub cached: u64,
-    /// Of the answer.
+    /// The tokens of the answer.
     pub completion: u64,
 }
 
@@ -77,7 +77,7 @@ impl Prices {
         own.or(prices.usual.as_ref()).map(|price| price.of(tokens))
     }
 
-    /// The most that a job may cost if one of these models serves it, wherever that is.
+    /// The most that a job may cost if one of these models serves it, at any provider.
     pub fn most<'a>(&self, models: impl Iterator<Item = &'a str>, tokens: Tokens) -> Money {
         let of_model = models.filter_map(|model| self.of_models.get(model));
         let prices = of_model.flat_map(|prices| prices.usual.iter().chain(prices.at.values()));
@@ -86,7 +86,7 @@ impl Prices {
 }
 
 impl Price {
-    /// Rounded up to a whole millionth.
+    /// The cost of these tokens, rounded up to a whole millionth.
     fn of(&self, tokens: Tokens) -> Money {
         let cached = tokens.cached.min(tokens.prompt);
         let cached_input = self.cached_input.unwrap_or(self.input);

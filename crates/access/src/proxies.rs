@@ -37,8 +37,8 @@ impl TrustedProxies {
         Self(networks)
     }
 
-    /// Where the client is whose request came from this peer. A trusted proxy is asked by its headers; if they
-    /// make no sense, or another proxy sent the request, the peer's own address counts.
+    /// The address of the client whose request came from this peer. The headers of a trusted proxy are believed. If
+    /// they make no sense, or are those of another proxy, the peer's own address counts.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
         if !is_forwarded(headers) {
             return peer.into();
@@ -47,8 +47,9 @@ impl TrustedProxies {
         ClientAddress::new(named.unwrap_or(peer)).by_proxy()
     }
 
-    /// Whether this peer is a trusted proxy that says that its client came by TLS. Of several proxies in a row the first
-    /// one, which the client has reached, counts; who invents what it says has only his own cookies sent otherwise.
+    /// Whether this peer is a trusted proxy that says that its client came by TLS. Of several proxies in a row, the
+    /// first entry counts: that of the proxy which the client reached. A client that invents this entry affects only
+    /// its own cookies.
     pub fn tell_of_tls(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
         let first = |name: &str| headers.get(name)?.to_str().ok()?.split(',').next();
         let is_https = |text: &str| text.trim().trim_matches('"').eq_ignore_ascii_case("https");
@@ -66,7 +67,7 @@ impl TrustedProxies {
     }
 
     /// The client that the headers name. A proxy that writes one header passes the other on as the client
-    /// sent it, so two that differ name nobody.
+    /// sent it, so if both are there and differ, neither is believed.
     fn named_client(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let named = headers
             .contains_key(X_FORWARDED_FOR)

@@ -49,7 +49,7 @@ enum Credential {
 /// Why a client is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAdmitted {
-    /// No credential exists that could be presented.
+    /// The server has no token of the workspace, and no valid key with a scope of it.
     #[error(
         "this server has no key of the workspace yet: make one on its machine with \
          `warren key create --scope workspace:write`"
@@ -69,7 +69,7 @@ impl WorkspaceRules {
     /// Admits a client by the text that it presents.
     ///
     /// # Errors
-    /// [`NotAdmitted`] when it is neither the token nor a key that may be used for this now.
+    /// [`NotAdmitted`] when it is neither a token nor a key that may be used for this now.
     pub fn admit(&self, presented: &str, now: Moment) -> Result<WorkspaceClient, NotAdmitted> {
         // Found before the credential, so that a session that ends meanwhile ends its client, too.
         let session = self.keys.page_sessions().find(presented, now);
@@ -77,7 +77,7 @@ impl WorkspaceRules {
         Ok(WorkspaceClient { scope, by, session })
     }
 
-    /// The kind of this text, and the highest scope that it has.
+    /// The highest scope that this text has, and the credential that it is.
     fn credential(
         &self,
         presented: &str,

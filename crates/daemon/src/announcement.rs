@@ -1,5 +1,5 @@
-//! Announces the server on the local network by mDNS: always or never, as the settings say, or else while machines may
-//! look for it that joined or were invited.
+//! Announces the server on the local network by mDNS: always or never, if the settings say so; otherwise while
+//! machines that joined or were invited may look for the server.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{VERSION, settings::Settings};
 /// How often expired invitations are looked for.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// The announcement while the server runs. If it fails, the server serves all the same.
+/// The announcement of a running server. If it fails, the server runs all the same.
 pub(crate) struct Announcement {
     task: Option<JoinHandle<()>>,
     stop: CancellationToken,
@@ -47,7 +47,7 @@ impl Announcement {
             }
             When::Expected => {
                 let mut services = services(address);
-                // Stock clients of rooms were not asked for.
+                // The other services are for stock clients of rooms, and announced only with `--mdns`.
                 services.retain(|one| one.service == Service::Warren);
                 Some(tokio::spawn(while_expected(services, invitations, stop.clone())))
             }
@@ -59,7 +59,7 @@ impl Announcement {
     pub(crate) async fn withdraw(self) {
         self.stop.cancel();
         if let Some(task) = self.task {
-            // If it panicked there is nothing left to take back.
+            // If the task panicked, the announcement has ended with it.
             let _ = task.await;
         }
     }
@@ -70,7 +70,7 @@ impl Announcement {
 enum When {
     Always,
     Never,
-    /// While machines may look for it.
+    /// While machines that joined or were invited may look for it.
     Expected,
 }
 
@@ -79,7 +79,7 @@ impl When {
         match setting {
             Some(true) => Self::Always,
             Some(false) => Self::Never,
-            // Nobody elsewhere could have joined.
+            // No other machine can have joined a server that only this machine reaches.
             None if address.ip().is_loopback() => Self::Never,
             None => Self::Expected,
         }
@@ -99,7 +99,7 @@ async fn while_expected(
 ) {
     let mut announced = None;
     while !stop.is_cancelled() {
-        // Before the look, so that no change between the two is missed.
+        // Asked for before the look, so that no change between the look and the wait is missed.
         let changed = invitations.changed();
         match (invitations.expects_machines(Moment::now()), &announced) {
             (true, None) => announced = announce(&services),

@@ -8,7 +8,7 @@ use tokio::{
     time::timeout,
 };
 
-/// How long a client that was refused may take to read that and leave.
+/// How long a client that was refused may take to read the refusal and close the connection.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// The first byte of a TLS handshake (RFC 8446 section 5.1).
@@ -18,8 +18,8 @@ const HANDSHAKE: u8 = 22;
 const WORDS: &str =
     "this port speaks TLS: write https:// instead of http://, or wss:// instead of ws://";
 
-/// Whether a client of a port of TLS begins with a request in clear. It consumes nothing; the caller sets
-/// the deadline.
+/// Whether a client of a port of TLS begins with a request in clear. Waits for its first byte, which stays unread; the
+/// caller sets the deadline.
 ///
 /// # Errors
 /// When the connection breaks.
@@ -46,7 +46,8 @@ pub(crate) async fn refuse(mut stream: TcpStream) -> io::Result<()> {
     let refusing = async {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
-        // A connection that is closed with unread bytes is reset, and the answer may be lost.
+        // Read until the client leaves: a connection that is closed with unread bytes is reset, and the answer may be
+        // lost.
         let mut rest = [0; 1024];
         while stream.read(&mut rest).await? > 0 {}
         Ok(())

@@ -24,7 +24,7 @@ pub(crate) struct ClientStream<S> {
     stream: S,
     /// How long a write may wait without any progress.
     patience: Duration,
-    /// Runs from a write that has to wait until the next write that does not.
+    /// The deadline. It runs from a write that has to wait, until a write makes progress.
     blocked: Option<Pin<Box<Sleep>>>,
 }
 
@@ -65,7 +65,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
         buf.put_slice(&rest[..taken]);
         this.at += taken;
         if this.at == this.first.len() {
-            // A connection may live for hours; this buffer need not.
+            // Freed at once: a connection may live for hours.
             (this.first, this.at) = (Vec::new(), 0);
         }
         Poll::Ready(Ok(()))

@@ -1,6 +1,6 @@
-//! This machine as a member of a workspace cluster, as a part of the server. It starts when the
-//! settings, or an invitation taken before, say so, or when a client invites or joins; other servers
-//! spend nothing on it.
+//! This machine as a member of a workspace cluster, as a part of the server. It starts with the server if the
+//! settings say so or the machine has joined before. Otherwise it starts when a client invites another machine or
+//! joins a cluster. Until then it costs nothing.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -28,12 +28,12 @@ use crate::{
 
 /// The most addresses that are announced to the other members.
 const ADDRESSES: usize = 8;
-/// A link whose other end takes nothing for this long is cut.
+/// A link is cut if its other end takes no bytes for this long.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Anybody who hears a link begin can guess a token below this length, in bytes.
+/// The least length of a token, in bytes. A shorter one can be guessed by anybody who sees a link begin.
 const SAFE_TOKEN: usize = 16;
 
-/// This machine as a member, once it is one, and the port for the others.
+/// This machine as a member, once it is one, and the port for the other members.
 #[derive(Clone)]
 pub(crate) struct ClusterPart(Arc<Inner>);
 
@@ -43,9 +43,9 @@ struct Inner {
     workspace: WorkspacePart,
     metrics: Arc<Metrics>,
     mesh: Option<Mesh>,
-    /// Cancelled when no port of the server takes new connections.
+    /// Cancelled when the server's ports stop taking new connections.
     closing: CancellationToken,
-    /// Held while a membership begins or ends.
+    /// The membership, if there is one. Locked while a membership begins or ends.
     present: Mutex<Option<Present>>,
 }
 
@@ -53,13 +53,13 @@ struct Present {
     cluster: Cluster,
     /// Ends the listener.
     listening: DropGuard,
-    /// Passes on parcels from the mesh.
+    /// Passes on what the mesh receives for the cluster, until this is dropped.
     _from_peers: Option<Arc<FromPeers>>,
 }
 
 impl ClusterPart {
-    /// Takes part at once if this machine is in a cluster, and otherwise when a client invites or
-    /// joins.
+    /// Starts the membership at once if this machine is in a cluster, and otherwise once a client invites or joins.
+    /// `None` without a workspace.
     ///
     /// # Errors
     /// When peers are given without a token, the peer port is taken, or stored data cannot be used.
@@ -123,7 +123,7 @@ impl Inner {
         Arc::<SqliteStore>::clone(&self.store)
     }
 
-    /// Opens the peer port, and starts what is stored of the cluster.
+    /// Opens the peer port, and starts the cluster from what is stored of it.
     async fn open(&self) -> anyhow::Result<Present> {
         let of_cluster = &self.settings.cluster;
         let bound = wire::listen(of_cluster.listen);
@@ -160,7 +160,7 @@ impl Inner {
         Ok(cluster)
     }
 
-    /// The workspace takes part only once the inviting member has agreed.
+    /// Joins a cluster by an invitation. The workspace takes part only once the inviting member has agreed.
     async fn join(&self, code: &str) -> anyhow::Result<String> {
         let mut present = self.present.lock().await;
         if let Some(present) = &*present {
@@ -274,7 +274,7 @@ impl MeshWay for ToPeers {
     }
 }
 
-/// From the mesh to the cluster, until this is dropped.
+/// The way from the mesh to the cluster, until this is dropped.
 struct FromPeers(Cluster);
 
 impl Receiver for FromPeers {
@@ -287,7 +287,7 @@ impl Receiver for FromPeers {
     }
 }
 
-/// Lets a member link to others over the mesh until the result is dropped.
+/// Lets the cluster use the mesh, until the result is dropped.
 fn open_to_mesh(mesh: &Mesh, cluster: &Cluster) -> Arc<FromPeers> {
     cluster.use_mesh(Arc::new(ToPeers(mesh.clone())));
     let from = Arc::new(FromPeers(cluster.clone()));

@@ -1,5 +1,5 @@
-//! `GET /admin/config`: the settings of a server as it runs, and where each is from. `POST /admin/config/reload`: they are
-//! read again.
+//! `GET /admin/config`: the settings with which a server runs, and where each is from. `POST /admin/config/reload`:
+//! reads them again.
 
 use std::collections::BTreeMap;
 
@@ -25,24 +25,25 @@ use crate::{
 /// The path of the configuration.
 const PATH: &str = "/admin/config";
 
-/// The path at which it is reloaded.
+/// The path by which the configuration is reloaded.
 const RELOAD: &str = "/admin/config/reload";
 
-/// The longest body of a request to reload, in bytes: nothing is asked for in it.
+/// The longest body of a request to reload, in bytes. Its content is ignored.
 const LONGEST: usize = 1024;
 
-/// The setting that `--mesh-share` and the word `share` in the file set, and the one of the table that means the same.
+/// The setting that `--mesh-share` and the word `share` in the file set, and the setting of the table `share` that
+/// means the same.
 const SHARE: (&str, &str) = ("mesh.share", "mesh.share.with");
 
 /// The values of settings that nobody has set, by name.
 pub type Defaults = BTreeMap<String, Value>;
 
-/// The settings of a server as they were given, with what tells two secrets apart.
+/// The settings of a server as they were given, with marks that tell two values of a secret apart.
 #[derive(Debug, Clone, Default)]
 pub struct Configuration {
-    /// Without the values of secrets.
+    /// The settings, without the values of secrets.
     pub(crate) json: ConfigJson,
-    /// The marks of secrets, by name.
+    /// The marks of secrets, by the setting's name.
     pub(crate) marks: BTreeMap<String, u64>,
 }
 
@@ -53,7 +54,7 @@ pub struct MarkedSetting {
     mark: Option<u64>,
 }
 
-/// The origins of settings: the file, and what the command line has read.
+/// The origins of settings: the file, and the flags and variables that the command line has read.
 #[derive(Debug, Clone, Default)]
 pub struct Origins {
     file: ConfigFile,
@@ -61,7 +62,7 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// The origins of a command's settings. `found`: the arguments of the command itself.
+    /// The origins of a command's settings. `found`: the parsed arguments of that command.
     pub fn new(file: &ConfigFile, found: &ArgMatches) -> Self {
         let source = |id: &str| match found.value_source(id) {
             Some(ValueSource::CommandLine) => Some(SettingSource::Flag),
@@ -73,14 +74,14 @@ impl Origins {
         Self { file: file.clone(), given }
     }
 
-    /// The same command with another file.
+    /// The origins of the same command's settings, with another file.
     #[must_use]
     pub fn with_file(&self, file: &ConfigFile) -> Self {
         Self { file: file.clone(), given: self.given.clone() }
     }
 
-    /// The settings of a section. Its name is empty for the top of the file. `options`: flags, environment and file
-    /// together.
+    /// The settings of a section. `section` is its name, which is empty for the top of the file. `options`: flags,
+    /// environment and file together.
     pub fn settings<T: Args + Setting>(
         &self,
         section: &str,
@@ -113,14 +114,14 @@ impl Origins {
         Configuration { json: ConfigJson { file, settings }, marks }
     }
 
-    /// Whether the flag of a setting has set it, or its variable.
+    /// Whether a setting is from its flag or its environment variable; `None` if it is from neither.
     fn given(&self, section: &str, name: &str, command: &Command) -> Option<SettingSource> {
         let ids = flag_ids(section, name)?;
         let id = ids.iter().find(|id| command.get_arguments().any(|arg| arg.get_id() == *id));
         self.given.get(id?).copied()
     }
 
-    /// Where a setting is from that neither a flag nor the environment has set.
+    /// The source of a setting that neither a flag nor the environment has set: the file or the default.
     fn in_file(&self, name: &str) -> SettingSource {
         let (names, name) = (&self.file.names, name.replace('-', "_"));
         // A table may be the value of one setting.
@@ -160,7 +161,7 @@ async fn reload(
     Ok(Json(reloaded?))
 }
 
-/// Takes out the word that the command line has for sharing.
+/// Removes the setting [`SHARE`] of the command line, and returns its value.
 fn take_share(all: &mut Vec<ListedSetting>) -> Option<Value> {
     let place = all.iter().position(|listed| listed.name == SHARE.0)?;
     all.remove(place).value
@@ -173,7 +174,7 @@ fn setting(listed: ListedSetting, source: SettingSource, defaults: &Defaults) ->
     MarkedSetting { json: SettingJson { name, value, source, secret }, mark }
 }
 
-/// A name without places in lists: the defaults are the same at each.
+/// A name without positions in lists: the defaults are the same at each position.
 fn of_table(name: &str) -> String {
     let is_place = |part: &&str| part.parse::<usize>().is_err();
     name.split('.').filter(is_place).collect::<Vec<_>>().join(".")

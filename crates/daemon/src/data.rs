@@ -24,11 +24,11 @@ pub(crate) const LOCK: &str = "lock";
 const TRIES: u32 = 5;
 const TRY_AGAIN: Duration = Duration::from_millis(20);
 
-/// The locked data directory of a server. Nothing else uses it until this is dropped.
+/// The locked data directory of a server. No other Warren uses it until this is dropped.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
-    /// Whether a server has used it before.
+    /// Whether an earlier run has locked it; otherwise it is new.
     used: bool,
     _lock: File,
 }
@@ -52,7 +52,7 @@ impl DataDir {
                  this one another with --data-dir"
             );
         }
-        // The server that wrote it has died.
+        // If another server's file is there, that server has died: otherwise it would hold the lock.
         running::forget(path);
         Ok(Self { path: path.to_owned(), used, _lock: lock })
     }
@@ -63,7 +63,7 @@ impl DataDir {
     }
 
     /// The database file. If there is none, makes an empty one that only its owner can read; SQLite gives the
-    /// files beside it the same mode. A database that has disappeared is logged.
+    /// files beside it the same mode. If a database has disappeared, that is logged.
     ///
     /// # Errors
     /// When it cannot be made or written.
@@ -107,8 +107,8 @@ impl DataDir {
     }
 }
 
-/// Takes the lock of a directory. A command that only looks whether it is taken holds it for a moment, so one
-/// try is not enough.
+/// Takes the lock of a directory. One try is not enough: a command that looks whether the lock is taken holds it for a
+/// moment.
 #[expect(
     clippy::disallowed_methods,
     reason = "nothing runs yet, and the lock tells nobody that it is free"
@@ -139,7 +139,7 @@ fn remedy() -> &'static str {
     "make it writable for the user that runs Warren, or give another directory with --data-dir"
 }
 
-/// Refuses a token that another user could have chosen: the file is another user's, or others may write it.
+/// Refuses the token of a file that another user owns or may write: that user could have chosen it.
 fn refuse_others(path: &Path) -> anyhow::Result<()> {
     let Ok(file) = fs::metadata(path) else { return Ok(()) };
     let shown = path.display();
@@ -156,7 +156,7 @@ fn refuse_others(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Makes the directory unless it exists. An existing one keeps its mode, as it may be shared, like `/tmp`.
+/// Makes the directory unless it exists. An existing one keeps its mode, since it may be shared, like `/tmp`.
 fn make(path: &Path) -> std::io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -167,7 +167,7 @@ fn make(path: &Path) -> std::io::Result<()> {
     DirBuilder::new().private().create(path)
 }
 
-/// Opens a file for writing; a new one is readable by its owner only.
+/// Options to open a file for writing. If it does not exist, it is made so that only its owner can read it.
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true).write(true).truncate(false).private();
@@ -191,7 +191,8 @@ pub fn read_token(data_dir: &Path, name: &str) -> anyhow::Result<Option<Secret>>
     }
 }
 
-/// The same, unless another user may write the file.
+/// The token in a file of a data directory, unless another user may write the file; `None` when there is none, or it
+/// is empty.
 ///
 /// # Errors
 /// As [`read_token`]; and when another user could have chosen the token.
@@ -215,7 +216,7 @@ pub fn mesh_identity(data_dir: &Path) -> anyhow::Result<Identity> {
 pub const MESH_KEY: &str = "mesh.key";
 /// The directory of models that were fetched from peers.
 pub const MODELS: &str = "models";
-/// The file of the nodes that have answered a challenge of the relay.
+/// The file of the nodes that have answered a challenge of the mesh relay.
 pub(crate) const MESH_PROOFS: &str = "mesh.proofs";
 /// The file of the database.
 pub(crate) const DATABASE: &str = "warren.db";

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// The first bytes of HTTP/2 (RFC 9113 section 3.4). Anything else is HTTP/1.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The size of the first read. The version is found in it, so that a connection needs less memory and one deadline.
+/// The size of the buffer for the first bytes, in bytes.
 const FIRST_READ: usize = 4 * 1024;
 
 /// The version that a client speaks.
@@ -17,15 +17,15 @@ const FIRST_READ: usize = 4 * 1024;
 pub(crate) enum Version {
     /// HTTP/1.0 or 1.1.
     Http1,
-    /// HTTP/2, over TLS or with prior knowledge.
+    /// HTTP/2, over TLS or in clear (with prior knowledge).
     Http2,
 }
 
 /// Reads until the version is known, and returns what was read.
 ///
 /// # Errors
-/// When the stream breaks, or its own deadline passes. A client that leaves without a byte counts as HTTP/1,
-/// which ends at once.
+/// When the stream breaks. A client that leaves without a byte counts as one of HTTP/1, whose connection then ends at
+/// once.
 pub(crate) async fn version<S>(stream: &mut S) -> io::Result<(Version, Vec<u8>)>
 where
     S: AsyncRead + Unpin,

@@ -1,4 +1,4 @@
-//! Answers of one JSON object a line, streamed.
+//! Streamed answers with one JSON object on each line.
 
 use axum::{
     BoxError,
@@ -10,7 +10,7 @@ use futures_util::Stream;
 use http::{HeaderValue, header};
 use serde::Serialize;
 
-/// A response that is these lines, as they come.
+/// A response that passes on these lines as they come.
 pub(crate) fn response<E: Into<BoxError> + 'static>(
     lines: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
 ) -> Response {
@@ -18,10 +18,10 @@ pub(crate) fn response<E: Into<BoxError> + 'static>(
     ([(header::CONTENT_TYPE, kind)], Body::from_stream(lines)).into_response()
 }
 
-/// A line.
+/// A value as a line.
 ///
 /// # Errors
-/// When JSON cannot hold the value.
+/// When the value cannot be written as JSON.
 pub(crate) fn line(value: &impl Serialize) -> serde_json::Result<Bytes> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');

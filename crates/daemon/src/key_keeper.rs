@@ -1,4 +1,5 @@
-//! Ends expired keys and sessions of the page, settles the use of jobs, and writes when both were last used.
+//! Ends expired keys and sessions of the page, writes when they were last used, and settles what jobs used with their
+//! keys.
 
 use std::time::Duration;
 
@@ -53,7 +54,8 @@ fn end_expired(keys: &Keys, scheduler: &Scheduler, now: Moment) {
     }
 }
 
-/// Forgets, too, the sessions of the page that had expired at `now`: their ends are carried out.
+/// Writes when keys and sessions of the page were last used. Deletes the sessions that had expired at `now`, whose
+/// connections have been ended.
 async fn write(keys: &Keys, now: Moment) {
     let keys = keys.clone();
     let save = move || {

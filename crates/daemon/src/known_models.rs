@@ -1,4 +1,4 @@
-//! Which models were served and when, kept over a restart: for a model that comes back, jobs may wait.
+//! Which models were served and when, kept over a restart: jobs may wait for a model that comes back.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::storage::aged;
 
-/// How often it is written when a known model was last seen. New models are written at once.
+/// How often the times are written at which known models were last seen. New models are written at once.
 const FLUSH: Duration = Duration::from_secs(60);
 
 /// The models that were served.
@@ -31,7 +31,7 @@ pub(crate) struct KnownModels {
 impl Observer for KnownModels {
     fn announced(&self, announcement: &Announcement<'_>) {
         let Announcement { scope, name, models, whole } = *announcement;
-        // A room keeps its own models.
+        // The models of rooms are not kept here.
         if *scope != Scope::server() {
             return;
         }
@@ -56,7 +56,7 @@ impl KnownModels {
         Ok(Self { memory, ages: Arc::clone(ages), places: Mutex::default(), new: Notify::new() })
     }
 
-    /// Writes new models at once, the others now and then, and everything at the end.
+    /// Writes new models at once, all others every minute, and everything when `stop` is cancelled.
     pub(crate) async fn keep(self: Arc<Self>, scheduler: Scheduler, stop: CancellationToken) {
         let scope = Scope::server();
         while !stop.is_cancelled() {
@@ -65,7 +65,7 @@ impl KnownModels {
                 () = tokio::time::sleep(FLUSH) => {}
                 () = stop.cancelled() => {}
             }
-            // No event comes for a model that is served without a break.
+            // A model that is served without a break is not announced again, so its time is noted here.
             self.memory.saw(&scope, &scheduler.models(&scope), SystemTime::now());
             self.flush().await;
         }
@@ -90,16 +90,17 @@ fn age(ages: &AgeClock) -> SystemTime {
 const MAX_PLACES: usize = 64;
 const MAX_MODELS: usize = 10_000;
 
-/// The providers that have each model, by name, whether they are connected or not. A provider that
-/// lost its link still has its models; one that announces a list without a model has removed it.
+/// The names of the providers that have each model, whether they are connected or not. A provider that lost its link
+/// still has its models. A provider that announces a whole list without a model has removed the model.
 #[derive(Default)]
 struct Places(BTreeMap<ModelName, BTreeSet<String>>);
 
 impl Places {
-    /// Notes an announcement. Returns the models that no provider has any more.
+    /// Notes an announcement; `whole` says that `models` are all models of the provider. Returns the models that no
+    /// provider has any more.
     fn announced(&mut self, name: &str, models: &[ModelName], whole: bool) -> Vec<ModelName> {
         let mut gone = Vec::new();
-        // A provider that offers every model has removed none.
+        // A provider with a wildcard offers every model, so it has removed none.
         if whole && !models.iter().any(ModelName::is_wildcard) {
             let offered: BTreeSet<_> = models.iter().collect();
             self.0.retain(|model, places| {

@@ -1,6 +1,6 @@
 //! Configuration, telemetry, start and drain: puts a server together.
 //!
-//! The only crate that knows both the APIs and the providers, and the only one that decides which
+//! This is the only crate that knows both the APIs and the providers, and the only one that decides which
 //! part answers which path.
 //!
 //! - [`options`]: settings as they are written in flags, environment and file
@@ -13,20 +13,21 @@
 //! - `parts`: builds its parts from the settings
 //! - `known_models`: which models were served, kept over a restart
 //! - `ledger`: a row for each job, written off the request path
-//! - `response_keeper`: the end of old responses and conversations
+//! - `response_keeper`: deletes old responses and conversations
 //! - `health`: the state that `/health` reports
 //! - `own_jobs`: the observers that count jobs, with the cost of each
-//! - `key_keeper`: expiry, settlement and last use of keys; `rounds`: when it and the other keepers look
+//! - `key_keeper`: expiry, settlement and last use of keys; `rounds`: when the keepers look for something to do
 //! - [`offline`]: administration of a server that is not running
 //! - `listener`: TCP, TLS and HTTP connections
+//! - `clear_text`: clients that speak HTTP in clear to a port of TLS, or TLS to a port without it
 //! - `greeting`: which version of HTTP a client speaks; `client_stream`: a deadline for clients that do not read
 //! - `strict`: ambiguous requests; `streams`: HTTP/2 connections without requests
 //! - [`peering`]: the mesh and the relay
 //! - `workspace_part`: the workspace, started when it is needed; `cluster_part`: this machine as a member
 //!   of a cluster; `cluster_models`: the models of members for the sessions of others
-//! - `workspace_settings`: its settings; `no_workspace/` has stand-ins of the same names for systems
+//! - `workspace_settings`: the workspace's settings; `no_workspace/` has stand-ins of the same names for systems
 //!   without a workspace
-//! - `announcement`: the server on the local network, by mDNS; `whereabouts`: where it is, for invitations
+//! - `announcement`: announces the server on the local network, by mDNS; `whereabouts`: its addresses, for invitations
 //! - `room_keeper`: events of jobs for rooms; the end of unused rooms
 //! - [`reload`]: the configuration, read again while the server runs
 //! - `routes`: which part answers which path

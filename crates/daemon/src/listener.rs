@@ -53,14 +53,14 @@ const GREETING: Duration = Duration::from_secs(10);
 /// How long a connection may be idle, or take for a request's head.
 const IDLE: Duration = Duration::from_secs(75);
 
-/// The longest head of a request of HTTP/1, in bytes, and roughly how much waits to be written for a
-/// client that does not read, besides the last piece.
+/// The longest head of a request of HTTP/1, in bytes. Also about the most that waits to be written for a client that
+/// does not read, beside the last piece.
 const BUFFER: usize = 64 * 1024;
 
-/// The pause after a failed accept, usually for lack of file descriptors: the next one would fail, too.
+/// The pause after a failed accept. Usually file descriptors are missing, and the next accept would fail at once, too.
 const REFUSED: Duration = Duration::from_millis(50);
 
-/// TCP keep-alive: the first probe comes after this silence, then a few more.
+/// TCP keep-alive: after this silence comes the first probe, then one after each pause, and this many at most.
 const SILENT: Duration = Duration::from_secs(30);
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 const ASK_TIMES: u32 = 3;
@@ -68,7 +68,7 @@ const ASK_TIMES: u32 = 3;
 /// File descriptors kept for everything but consumers' connections.
 const SPARE_FILES: u64 = 128;
 
-/// The one listener of a server.
+/// A port of a server, with its connections.
 pub(crate) struct Listener {
     tcp: TcpListener,
     tls: Option<Live<ServerConfig>>,
@@ -95,7 +95,7 @@ impl Listener {
         Ok(Self::on(tcp, tls, router, metrics, patience))
     }
 
-    /// The same on a socket that is bound.
+    /// A listener on a socket that is bound already.
     pub(crate) fn on(
         tcp: TcpListener,
         tls: Option<Live<ServerConfig>>,
@@ -120,8 +120,8 @@ impl Listener {
         self.tcp.local_addr()
     }
 
-    /// Accepts connections until `stop`. Then idle ones are closed, and the others after their response. The
-    /// tracker holds those that are left.
+    /// Accepts connections until `stop`. Then idle connections are closed, and the others after their response. The
+    /// returned tracker has the connections that are left.
     pub(crate) async fn run(self, stop: CancellationToken) -> TaskTracker {
         let serving = self.accept(&stop);
         tokio::select! {
@@ -134,7 +134,7 @@ impl Listener {
 
     async fn accept(&self, stop: &CancellationToken) {
         loop {
-            // The semaphore is never closed; were it, nothing more would be accepted.
+            // The semaphore is never closed, so this always succeeds.
             let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await else { return };
             match self.tcp.accept().await {
                 Ok((stream, peer)) => {
@@ -146,7 +146,8 @@ impl Listener {
                     let metrics = Arc::clone(&self.metrics);
                     self.tasks.spawn(async move {
                         metrics.http_connections().inc();
-                        // Made here: a future that is made outside and moved in takes its memory twice.
+                        // This future is made here: if it were made outside and moved in, its memory would be taken
+                        // twice.
                         client.connected(stream, tls).await;
                         metrics.http_connections().dec();
                         drop(permit);
@@ -161,7 +162,7 @@ impl Listener {
     }
 }
 
-/// The connection of a client to a port of TLS, unless the client says nothing, or speaks HTTP in clear.
+/// A client's connection to a port of TLS; `None` if the client sends nothing, or speaks HTTP in clear.
 async fn speaking_tls(stream: TcpStream, peer: SocketAddr) -> Option<TcpStream> {
     match timeout(HANDSHAKE, clear_text::is_clear(&stream)).await {
         Ok(Ok(false)) => return Some(stream),
@@ -175,7 +176,7 @@ async fn speaking_tls(stream: TcpStream, peer: SocketAddr) -> Option<TcpStream> 
     None
 }
 
-/// Lets the kernel find peers that vanished, within a minute or so, even on idle connections.
+/// Lets the kernel notice within about a minute that the other end of a connection has vanished, even if it is idle.
 fn keep_alive(stream: &TcpStream) {
     let alive = TcpKeepalive::new().with_time(SILENT).with_interval(ASK_AGAIN);
     let set = SockRef::from(stream).set_tcp_keepalive(&alive.with_retries(ASK_TIMES));
@@ -184,8 +185,8 @@ fn keep_alive(stream: &TcpStream) {
     }
 }
 
-/// Warns once that the clients of a proxy cannot be distinguished. A stranger on the internet can invent the
-/// headers of a proxy, so only an address of this machine or its network is taken for one.
+/// Warns once that the clients of a proxy cannot be distinguished. A stranger on the internet can invent the headers
+/// of a proxy, so only an address of this machine or of its network is taken for that of a proxy.
 fn warn_of_proxy(peer: IpAddr, rules: &LocalRules) {
     static WARNED: Once = Once::new();
     let is_near = match peer.to_canonical() {
@@ -214,13 +215,13 @@ struct Client {
 
 impl Client {
     async fn connected(self, stream: TcpStream, tls: Option<TlsAcceptor>) {
-        // With Nagle's algorithm a token would wait for the acknowledgement of the one before.
+        // With Nagle's algorithm, a token would wait until the client has acknowledged the one before it.
         let _ = stream.set_nodelay(true);
         keep_alive(&stream);
         let acks = self.acks.clone();
         match tls {
             None => self.spoken_to(Acknowledging::new(stream, acks)).await,
-            // Boxed: connections without TLS need not hold room for it.
+            // Boxed, so that connections without TLS need no memory for it.
             Some(tls) => Box::pin(self.secure(stream, tls)).await,
         }
     }
@@ -243,7 +244,7 @@ impl Client {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        // One after the other, not nested: so the two futures share their memory.
+        // The two futures run one after the other and are not nested, so they share their memory.
         if let Some((version, stream)) = self.greeted(stream).await {
             self.serve(version, stream).await;
         }
@@ -290,7 +291,7 @@ impl Client {
         };
         let service = Strict(router.map_request(from)).map_response(api::head::with_request_id);
         let served = match version {
-            // In line: as a call of its own it would take the room of its arguments twice.
+            // In line: a function of its own would take the memory of its arguments twice.
             Version::Http1 => {
                 let mut http = http1::Builder::new();
                 http.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(BUFFER);
@@ -306,7 +307,7 @@ impl Client {
                     }
                 }
             }
-            // Boxed: it is large, and most connections are of the other kind.
+            // Boxed: the future is large, and most connections speak HTTP/1.
             Version::Http2 => Box::pin(serve_http2(io, service, stop, patience)).await,
         };
         if let Err(error) = served {
@@ -315,8 +316,8 @@ impl Client {
     }
 }
 
-/// Serves a connection of HTTP/2 until it ends, which is also when its client has had no stream for a while. After `stop`
-/// it takes no more requests.
+/// Serves a connection of HTTP/2 until it ends. It is also ended when its client has had no stream for a while. After
+/// `stop` it takes no more requests.
 async fn serve_http2<S, T>(
     io: TokioIo<ClientStream<S>>,
     service: T,

@@ -33,7 +33,7 @@ pub fn usage_query(query: &str) -> anyhow::Result<UsageParameters> {
     UsageParameters::parse(Some(query), Timestamp::now()).map_err(anyhow::Error::msg)
 }
 
-/// The data directory of a server that is not running. No server can use it until this is dropped.
+/// The data of a server that is not running. No server can use the data directory until this is dropped.
 pub struct OfflineServer {
     _data: DataDir,
     stores: Stores,
@@ -41,10 +41,12 @@ pub struct OfflineServer {
 }
 
 impl OfflineServer {
-    /// Opens the data directory of a server that has run, with the database that it shares with others.
+    /// Opens the data directory of a server that has run. `database` is the URL of the database that it shares with
+    /// others, if it does.
     ///
     /// # Errors
-    /// When there is no database in it, a server uses it, or one of them cannot be used.
+    /// When there is no database in the directory, a server uses the directory, or one of the databases cannot be
+    /// used.
     pub fn open(data_dir: &Path, database: Option<&Secret>) -> anyhow::Result<Self> {
         if !has_database(data_dir) {
             bail!(
@@ -55,10 +57,10 @@ impl OfflineServer {
         Self::open_or_make(data_dir, database)
     }
 
-    /// Opens a data directory, and makes it if there is none, for a server that has yet to run.
+    /// Opens a data directory, also of a server that has never run: what is missing is made.
     ///
     /// # Errors
-    /// When a server uses it, or it or its database cannot be used.
+    /// When a server uses the directory, or the directory or one of the databases cannot be used.
     pub fn open_or_make(data_dir: &Path, database: Option<&Secret>) -> anyhow::Result<Self> {
         refuse_without_database(data_dir, database)?;
         let data = DataDir::open(data_dir).context(
@@ -72,7 +74,7 @@ impl OfflineServer {
     /// Counts money as these settings of the server say.
     ///
     /// # Errors
-    /// When their prices are not right.
+    /// When the prices in these settings are not valid.
     pub fn priced_by(self, options: &ServeOptions) -> anyhow::Result<Self> {
         let prices = crate::settings::prices(options.currency, options.prices.as_ref())?;
         self.keys.set_prices(Arc::new(prices));
@@ -81,7 +83,7 @@ impl OfflineServer {
 
     /// Every key, oldest first.
     pub fn keys(&self) -> Vec<KeyJson> {
-        // A room that cannot be read is shown by its id.
+        // If the rooms cannot be read, keys are shown with the ids of their rooms.
         let rooms = self.rooms().unwrap_or_default();
         self.keys.list().iter().map(|key| rooms.show(shown(key))).collect()
     }
@@ -114,7 +116,7 @@ impl OfflineServer {
     /// Gives a key a new text.
     ///
     /// # Errors
-    /// When there is none, or it cannot be rotated.
+    /// When there is no such key, or it cannot be rotated.
     pub fn rotate(&self, id: &str) -> Result<KeyJson, KeyError> {
         let key = rotated(&self.keys, &KeyId::from(id));
         self.record("key.rotate", id, key.as_ref().err());
@@ -124,7 +126,7 @@ impl OfflineServer {
     /// Revokes a key.
     ///
     /// # Errors
-    /// When there is none, or that cannot be written.
+    /// When there is no such key, or the change cannot be written.
     pub fn revoke(&self, id: &str) -> Result<KeyJson, KeyError> {
         let key = revoked(&self.keys, &KeyId::from(id), Moment::now());
         self.record("key.revoke", id, key.as_ref().err());
@@ -148,7 +150,8 @@ impl OfflineServer {
     }
 }
 
-/// A server that shares its keys has others in its own file, which nobody means.
+/// Refuses the data directory of a server that shares its keys, if the shared database is not given: the keys in the
+/// directory's own file are others, which nobody means.
 fn refuse_without_database(data_dir: &Path, database: Option<&Secret>) -> anyhow::Result<()> {
     if database.is_none() && has_shared(data_dir) {
         bail!(

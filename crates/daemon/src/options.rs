@@ -8,8 +8,7 @@ use base::{Currency, Secret};
 use clap::{Args, builder::BoolishValueParser};
 use serde::Deserialize;
 
-/// A key of the configuration file, as its struct declares it. The settings reference is made of
-/// these.
+/// A key of the configuration file, as its struct declares it. The settings reference is made from these.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// Its name; in the file it may have hyphens.
@@ -20,9 +19,9 @@ pub struct Key {
     pub attributes: &'static str,
 }
 
-/// The possible ids of a setting's flag, the likelier first: `mesh_route` or `route` for `mesh.route`. `section`: the
-/// name of the section whose command has the flag, which is empty for the server. `None` for settings in deeper tables,
-/// which have no flags.
+/// The possible ids of a setting's flag, the likelier first, such as `mesh_route` and `route` for `mesh.route`.
+/// `section`: the name of the section whose command has the flag, which is empty for the server. `None` for settings
+/// in deeper tables, which have no flags, and for settings outside of the section.
 pub fn flag_ids(section: &str, name: &str) -> Option<[String; 2]> {
     let name = match section {
         "" => name,
@@ -84,7 +83,7 @@ macro_rules! options {
 pub mod heading;
 pub mod listed;
 mod values;
-// After the macro, which they use.
+// These modules use the macros above, so they come after them.
 mod cluster;
 pub mod engines;
 mod file;

@@ -1,4 +1,4 @@
-//! The observers that count jobs see only this server's own, each with its cost at its end.
+//! The observers that count jobs. They see only this server's own jobs, and the cost of each at its end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use access::{Keys, Tokens};
 use base::{Money, ProviderId, Scope};
 use scheduler::{Announcement, Break, CancelReason, JobEnd, JobFacts, LeaveReason, Observer};
 
-/// Observers of everything but jobs of other servers at workers of this one: those count at the server that has their
+/// Observers that do not see jobs of fellows at workers of this server: these count at the server that has their
 /// clients.
 pub(crate) struct OwnJobs {
     keys: Keys,
@@ -14,7 +14,7 @@ pub(crate) struct OwnJobs {
 }
 
 impl OwnJobs {
-    /// `keys` have the prices.
+    /// Observers that see this server's own jobs. `keys` have the prices.
     pub(crate) fn new(keys: Keys, observers: Vec<Arc<dyn Observer>>) -> Self {
         Self { keys, observers }
     }
@@ -25,7 +25,8 @@ impl OwnJobs {
         }
     }
 
-    /// The price is that of the provider's name. Members of a room lend for nothing.
+    /// The cost of a job, by the price of its model at the provider of this name. `None` without a price, if no
+    /// provider had the job, and for jobs of rooms, whose members lend for nothing.
     fn cost(&self, job: &JobFacts, ended: &JobEnd) -> Option<Money> {
         let provider = ended.provider_name.as_deref();
         let model = ended.served_model.as_ref().unwrap_or(&job.model).as_str();

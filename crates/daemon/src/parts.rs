@@ -62,7 +62,7 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// Takes those of the settings, and the others from the data directory.
+    /// Takes the secrets that the settings have, and the others from the data directory, which makes missing ones.
     pub(crate) fn load(settings: &Settings, data: &DataDir) -> anyhow::Result<Self> {
         let load = |given: &Option<Secret>, name, prefix| match given {
             Some(secret) => anyhow::Ok((secret.clone(), SecretSource::Given)),
@@ -95,7 +95,7 @@ impl Tokens {
     }
 }
 
-/// The stored keys and the ready-made one.
+/// The stored keys, with the ready-made key of consumers.
 pub(crate) fn keys(
     stores: &Stores,
     client_token: Option<&Secret>,
@@ -117,7 +117,7 @@ pub(crate) fn keys(
     Ok(keys)
 }
 
-/// The sessions of the page, in the place of the keys and of the administrator's token that they stand for.
+/// Adds the sessions of the page to the keys: a session stands for a key, or for the administrator's token.
 pub(crate) fn add_page_sessions(
     keys: &Keys,
     stores: &Stores,
@@ -132,7 +132,8 @@ pub(crate) fn add_page_sessions(
     Ok(())
 }
 
-/// The observers of jobs, in the order in which they are called. `counting`: those that see this server's own jobs.
+/// The observers of jobs, in the order in which they are called. `counting`: observers that see this server's own jobs
+/// only.
 pub(crate) fn observers(
     settings: &Settings,
     keys: &Keys,
@@ -195,7 +196,7 @@ pub(crate) fn model_nodes(
     ModelNodes::new(NodeSettings { lenders: LenderRules { secret, keys } }, scheduler.clone())
 }
 
-/// The rooms of this machine's database; of servers that act as one, those of the shared one.
+/// The rooms: for servers that act as one those of the shared database, otherwise those of this machine's database.
 pub(crate) fn rooms(settings: &Settings, stores: &Stores) -> anyhow::Result<Rooms> {
     let (of_rooms, now) = (room_settings(settings), Moment::now().wall_ms);
     if settings.shares_rooms() {

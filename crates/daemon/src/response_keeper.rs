@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{rounds::Rounds, storage::aged, stores::Stores};
 
-/// How often they are looked for.
+/// How often responses to delete are looked for.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// Deletes old responses, and those of revoked keys.
@@ -17,14 +17,14 @@ const LOOK: Duration = Duration::from_secs(60);
 pub(crate) struct ResponseKeeper {
     store: Arc<dyn ResponseStore>,
     keys: Keys,
-    /// How long they are kept; zero: not at all.
+    /// How long responses are kept; zero: not at all.
     retention: Live<Duration>,
     ages: Arc<AgeClock>,
 }
 
 impl ResponseKeeper {
-    /// The keeper of a server that starts. Nobody else uses the responses in its own file, so those that were being made
-    /// in the background when it ended are lost.
+    /// The keeper of a server that starts. If the responses are in the server's own file, no other server uses them:
+    /// then those that were being made in the background when the server ended are marked as lost.
     ///
     /// # Errors
     /// When that cannot be written.

@@ -23,12 +23,13 @@ pub(crate) struct RoomEvents {
 }
 
 impl RoomEvents {
-    /// `by_message`: jobs of an `llm:request`. Their tokens and end are reported by the reader of the answer.
+    /// `by_message`: the jobs that a message `llm:request` asked for. Their tokens and their end are reported by the
+    /// reader of the answer.
     pub(crate) fn new(rooms: Rooms, by_message: Arc<MessageJobs>) -> Self {
         Self { rooms, by_message }
     }
 
-    /// The room of a job. Cheap for jobs of the server itself, which have none.
+    /// The room of a job. For the server's own jobs, which have none, this is cheap.
     fn room(&self, job: &JobFacts) -> Option<Arc<Room>> {
         self.rooms.of_scope(&job.scope)
     }

@@ -1,11 +1,11 @@
-//! The rounds of a part that looks after something now and then.
+//! The rounds of a task that looks after something at equal intervals.
 
 use std::time::Duration;
 
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-/// Rounds that begin at once, come in equal spans, and end with one more when the server stops.
+/// Rounds at equal intervals. The first one is at once, the last one when the server stops.
 pub(crate) struct Rounds {
     ticks: Interval,
     stop: CancellationToken,
@@ -15,7 +15,7 @@ pub(crate) struct Rounds {
 impl Rounds {
     pub(crate) fn new(every: Duration, stop: CancellationToken) -> Self {
         let mut ticks = interval(every);
-        // A round that took long is not made up for.
+        // After a round that took long, the next one comes a whole interval later.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { ticks, stop, is_last: false }
     }
@@ -29,7 +29,8 @@ impl Rounds {
             _ = self.ticks.tick() => {}
             () = self.stop.cancelled() => {}
         }
-        // A stop in the middle of a round does not make that round the last one: it has looked already.
+        // Decided before the round: a stop in the middle of a round is followed by one more, since that round may have
+        // looked already.
         self.is_last = self.stop.is_cancelled();
         true
     }

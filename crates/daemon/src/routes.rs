@@ -44,7 +44,8 @@ struct MetricsState {
     traces: Option<Traces>,
 }
 
-/// The parts that accept connections of providers, peers and clients of the workspace, and what ends them all.
+/// The parts that accept connections of providers, peers and clients of the workspace, and the handles of the paths of
+/// administration.
 pub(crate) struct Acceptors {
     pub(crate) workers: RelayWorkers,
     pub(crate) nodes: ModelNodes,
@@ -111,8 +112,8 @@ fn of_lenders(workers: RelayWorkers, participants: Participants) -> Router {
         .route("/v1/rooms/{code}/participants/{id}/tunnel", tunnel)
 }
 
-/// The same for clients. `local`: the pages that may use the server without a key. `has_fellows`: requests about rooms of
-/// other servers are carried there.
+/// All paths, for clients: with the rules for pages of other origins and with cookies. `local`: the pages that may
+/// use the server without a key. `has_fellows`: requests about rooms whose home is another server are carried there.
 pub(crate) fn for_clients(
     api: &Api,
     router: Router,

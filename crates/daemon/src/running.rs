@@ -1,4 +1,4 @@
-//! Where the running server of a data directory is: a file in it that commands of this machine read.
+//! Where the running server of a data directory is: a file in that directory, which commands of this machine read.
 
 use std::{
     fs,
@@ -18,13 +18,13 @@ use crate::{
 /// The name of the file in the data directory.
 pub const SERVER_FILE: &str = "server.json";
 
-/// The longest file that is read, in bytes.
+/// The longest such file that is read, in bytes.
 const LONGEST: u64 = 64 * 1024;
 
 /// A running server, as its data directory describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerFile {
-    /// The server's process.
+    /// The id of the server's process.
     pub pid: u32,
     /// Its URLs. The first is for this machine, the others are for other machines.
     pub urls: Vec<String>,
@@ -61,8 +61,8 @@ impl ServerFile {
         Self { certificate: certificate.map(whole), ..self }
     }
 
-    /// The running server of a data directory. `None` when there is no such file, when it cannot be read,
-    /// or when it is left from a server that has died: the lock of the directory is free then.
+    /// The running server of a data directory. `None` when there is no such file, when it cannot be read, or when it
+    /// was left by a server that has died, which is known by the directory's free lock.
     #[must_use]
     pub fn of(data_dir: &Path) -> Option<Self> {
         let path = data_dir.join(SERVER_FILE);
@@ -72,7 +72,7 @@ impl ServerFile {
         (!file.urls.is_empty() && is_in_use(data_dir)).then_some(file)
     }
 
-    /// Writes the file whole, for its owner only. A reader sees the former file or this one.
+    /// Writes the file, which only its owner can read. A reader sees either the former file or this one, whole.
     pub(crate) fn write(&self, data_dir: &Path) -> io::Result<()> {
         let new = data_dir.join("server.json.new");
         let mut file = private().truncate(true).open(&new)?;
@@ -81,7 +81,7 @@ impl ServerFile {
     }
 }
 
-/// Removes the file. A file that is not there is as good.
+/// Removes the file, if it is there.
 pub(crate) fn forget(data_dir: &Path) {
     let path = data_dir.join(SERVER_FILE);
     match fs::remove_file(&path) {
@@ -92,8 +92,8 @@ pub(crate) fn forget(data_dir: &Path) {
     }
 }
 
-/// The URLs of a server that listens at `address`: the first leads there from this machine, the others from
-/// other machines. The unspecified address is in none of them.
+/// The URLs of a server that listens at `address`: the first is for this machine, the others are for other machines.
+/// None of them has the unspecified address.
 pub(crate) fn urls(address: SocketAddr, tls: bool) -> Vec<String> {
     of_addresses(address, tls, &hardware::addresses())
 }

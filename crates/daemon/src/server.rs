@@ -41,7 +41,8 @@ use crate::{
 /// How often a draining server checks whether it is idle.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long complete responses may still take to reach their clients when the drain has used all its time.
+/// How long each step after the drain may take at most, such as the wait for complete responses to reach their
+/// clients.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How long the code that is shown at the start is good for.
@@ -61,17 +62,17 @@ struct Parts {
     api: Api,
     secrets: SecretSources,
     sessions: RunningSessions,
-    /// Held here: the other parts refer to it weakly, since it refers to them.
+    /// Kept alive here: the other parts have weak references only, since it has references to them.
     _cluster_models: Option<Arc<ClusterModels>>,
     cluster: Option<ClusterPart>,
     fleet: Option<FleetPart>,
     rooms_of_fleet: Option<RoomsOfFleet>,
-    /// Cancelled when no port takes new connections.
+    /// Cancelled when the ports stop taking new connections.
     closing: CancellationToken,
     reloading: Reloading,
-    /// The signals by which it reads its configuration again.
+    /// The signals at which the server reads its configuration again.
     hang_ups: Option<HangUps>,
-    /// The cell that ends it, once it runs.
+    /// The handle that ends the server; it is set once the server runs.
     stop: StopCell,
     pending: PendingWork,
 }
@@ -104,7 +105,7 @@ impl Server {
         let fleet = FleetPart::start(&base.settings, &tokens, &jobs.scheduler, observer, address)?;
         let rooms_of_fleet = match &fleet {
             Some(fleet) => {
-                // It is set here only.
+                // The cell is set here only, so there is no earlier value.
                 let _earlier = fleet_cell.set(fleet.clone());
                 share_rooms(fleet, &base, &jobs, &links, &api, router).await
             }
@@ -131,7 +132,7 @@ impl Server {
         Ok(Self { listener, parts })
     }
 
-    /// The same server, which reads its configuration again at SIGHUP and when it is asked over HTTP.
+    /// Lets the server read its configuration again from `source`, at a SIGHUP or a request over HTTP.
     ///
     /// # Errors
     /// When the process cannot listen to the signal.
@@ -141,10 +142,10 @@ impl Server {
         Ok(Self { parts, ..self })
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     ///
     /// # Errors
-    /// When the socket does not tell.
+    /// When the socket's address cannot be read.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.address()
     }
@@ -152,7 +153,7 @@ impl Server {
     /// The URLs of the server: the first for this machine, the others for other machines.
     ///
     /// # Errors
-    /// When the socket does not tell.
+    /// When the socket's address cannot be read.
     pub fn urls(&self) -> std::io::Result<Vec<String>> {
         Ok(running::urls(self.address()?, self.parts.base.settings.tls.is_some()))
     }
@@ -160,7 +161,7 @@ impl Server {
     /// The URL of the server for this machine.
     ///
     /// # Errors
-    /// When the socket does not tell.
+    /// When the socket's address cannot be read.
     pub fn own_url(&self) -> std::io::Result<String> {
         Ok(running::own_url(self.address()?, self.parts.base.settings.tls.is_some()))
     }
@@ -170,14 +171,14 @@ impl Server {
         &self.parts.secrets
     }
 
-    /// Lists the models and aliases that are served at the time of a call.
+    /// A function that lists the models and aliases that are served when it is called.
     pub fn served(&self) -> impl Fn() -> Vec<String> + use<> {
         let api = self.parts.api.clone();
         move || api.served().iter().map(ToString::to_string).collect()
     }
 
-    /// A new code by which one machine becomes a worker, within an hour and while this server runs. `None` when
-    /// only programs of this machine reach it.
+    /// A new code by which one machine can become a worker, within an hour and while this server runs. `None` if only
+    /// programs of this machine reach the server.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -189,8 +190,8 @@ impl Server {
         Ok(Some(code.text))
     }
 
-    /// A code by which one browser signs in at the page as the server's owner, once and within ten minutes. `None` when
-    /// too many are open.
+    /// A code by which one browser can sign in at the page as the server's owner, once and within ten minutes. `None`
+    /// if too many codes are open.
     pub fn login_code(&self) -> Option<Secret> {
         let sessions = self.parts.base.keys.page_sessions();
         sessions.codes().create(sessions.owner()?, Moment::now()).ok()
@@ -201,7 +202,7 @@ impl Server {
         self.parts.sessions.clone()
     }
 
-    /// The links to workers, for one in this process.
+    /// The acceptor of workers, for a worker in this process.
     pub fn workers(&self) -> RelayWorkers {
         self.parts.links.workers.clone()
     }
@@ -211,8 +212,9 @@ impl Server {
         self.parts.jobs.traces.clone()
     }
 
-    /// Serves until `ending` is asked for, by a signal or over HTTP, then drains: nothing new is taken, and jobs in flight
-    /// may finish within the drain time-out. `tell` first gets the work that the server waits for.
+    /// Serves until `ending` is asked for, by a signal or over HTTP. Then drains: no new jobs are taken, and jobs in
+    /// flight may finish within the drain time-out. When the drain begins, `tell` gets the work that the server waits
+    /// for.
     ///
     /// # Errors
     /// When a part cannot write its state at the end.
@@ -222,7 +224,7 @@ impl Server {
         tell: impl FnOnce(&StopProgress) + Send,
     ) -> anyhow::Result<()> {
         let Self { listener, mut parts } = self;
-        // It runs once, so there is no earlier one.
+        // A server runs once, so there is no earlier value.
         let _earlier = parts.stop.set(ending.clone());
         let tasks = Tasks::start(&mut parts, &ending);
         let Base { settings, here, invitations, .. } = &parts.base;
@@ -240,7 +242,7 @@ impl Server {
         if let Some(fleet) = &parts.fleet {
             fleet.drain();
         }
-        // Clients and workers that hear of the end must find the listener closed.
+        // Comes before the links are told: clients and workers that then connect again must find the port closed.
         parts.closing.cancel();
         let connections = connections.await;
         parts.finish_jobs(drain_time, ending.at_once()).await;
@@ -257,7 +259,7 @@ impl Server {
 }
 
 impl Parts {
-    /// Says to the parts, and to commands of this machine, where the server listens.
+    /// Tells the parts, and commands of this machine, where the server listens.
     fn listening(&self, address: SocketAddr) {
         let settings = &self.base.settings;
         self.api.listening(address);
@@ -275,12 +277,12 @@ impl Parts {
     async fn finish_jobs(&self, within: Duration, at_once: &CancellationToken) {
         self.jobs.scheduler.shut_down("the server is shutting down", within);
         drain(&self.jobs.scheduler, within, at_once).await;
-        // They have ended with their jobs, but for what they note.
+        // Responses in the background have ended with their jobs, but may still write their last state.
         let _ = timeout(FAREWELL, self.api.background_ended()).await;
         self.pending.drained();
     }
 
-    /// Closes long-lived connections. They come last: until here they could finish their requests.
+    /// Closes long-lived connections. This comes last, so that requests on them could finish.
     async fn close_links(&self, mesh: Option<RunningMesh>) {
         if let Some(rooms) = &self.rooms_of_fleet {
             rooms.see_off(FAREWELL).await;
@@ -305,7 +307,8 @@ impl Parts {
     }
 }
 
-/// The acceptors of connections. `ends`: what ends the server, and the work that it then waits for.
+/// The acceptors of connections. `stop` and `pending`: the handle that ends the server, and the work that it then
+/// waits for.
 fn acceptors(
     jobs: &Jobs,
     links: &Links,
@@ -340,7 +343,7 @@ async fn cluster(
     ClusterPart::start(settings, store, workspace, metrics, links.mesh(), closing).await
 }
 
-/// The rooms that this server has together with its fellows, if it shares them.
+/// The rooms that this server shares with its fellows, if it does.
 async fn share_rooms(
     fleet: &FleetPart,
     base: &Base,
@@ -370,7 +373,7 @@ fn listener(
     Listener::bind(listen, tls, for_clients, Arc::clone(&jobs.metrics), patience)
 }
 
-/// Waits until `until` for connections that still write a response.
+/// Waits for connections that still write a response, until `until` and for [`FAREWELL`] at least.
 async fn see_off(connections: &TaskTracker, until: Instant) {
     let left = until.saturating_duration_since(Instant::now());
     let _ = timeout(left.max(FAREWELL), connections.wait()).await;

@@ -1,4 +1,4 @@
-//! The settings of a server, with the defaults and their checks.
+//! The settings of a server: their defaults and checks.
 
 mod cluster;
 mod fleet;
@@ -36,7 +36,7 @@ pub use self::fleet::FleetSettings;
 pub use self::mesh::{MESH_PORT, MeshSettings};
 pub(crate) use self::prices::prices;
 
-/// The port of every HTTP and WebSocket surface.
+/// The default port of a server, for HTTP and WebSockets alike.
 pub const PORT: u16 = wire::server_url::PORT;
 
 /// The default of `--max-body-mib`.
@@ -65,7 +65,7 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// The database that it shares with other servers.
     pub database: Option<Secret>,
-    /// The servers that it acts as one with.
+    /// The fleet, if it acts as one with other servers.
     pub fleet: Option<FleetSettings>,
     /// The secret that workers present, unless it is the data directory's.
     pub worker_secret: Option<Secret>,
@@ -73,7 +73,7 @@ pub struct Settings {
     pub node_token: Option<Secret>,
     /// The ready-made key of consumers.
     pub client_token: Option<Secret>,
-    /// Whether a key for consumers is kept in the data directory when none is given.
+    /// Whether a key for consumers is made and kept in the data directory if none is given.
     pub keep_client_token: bool,
     /// The administrator's token, unless it is the data directory's.
     pub admin_token: Option<Secret>,
@@ -87,11 +87,11 @@ pub struct Settings {
     pub resume_answers: ResumeAnswers,
     /// The largest request body, in bytes.
     pub max_body: usize,
-    /// How long a stop or a drain waits.
+    /// How long a stop of the server, or the drain of a worker, waits.
     pub drain: Duration,
     /// A stream that is silent for this long gets a comment; zero: never.
     pub keepalive: Duration,
-    /// Which requests are local. The parts share it.
+    /// Which requests are local. The parts share this handle.
     pub local: Live<LocalRules>,
     /// Names that stand for models.
     pub aliases: Aliases,
@@ -99,15 +99,15 @@ pub struct Settings {
     pub prices: Arc<Prices>,
     /// How long usage is kept; zero: for ever.
     pub usage_retention: Duration,
-    /// How long stored responses and conversations are kept; zero: none is.
+    /// How long stored responses and conversations are kept; zero: none are kept.
     pub kept_responses: Duration,
-    /// Whether responses are kept whose requests do not say `store`.
+    /// Whether responses are kept if their requests do not say `store`.
     pub keep_unasked: bool,
     /// Whether usage is recorded.
     pub ledger: bool,
     /// Whether local consumers need a key.
     pub require_key: bool,
-    /// Whether consumers beyond loopback need none.
+    /// Whether consumers on other machines need no key.
     pub open: bool,
     /// Whether anybody may make rooms.
     pub open_rooms: bool,
@@ -123,7 +123,7 @@ pub struct Settings {
     pub workspace: Option<WorkspaceSettings>,
     /// The workspace cluster.
     pub cluster: ClusterSettings,
-    /// The certificate chain and its key, loaded. The listeners share it.
+    /// The loaded certificate chain and key. The listeners share this handle.
     pub tls: Option<Live<ServerConfig>>,
     /// The file of the certificate chain.
     pub tls_certificate: Option<PathBuf>,
@@ -137,18 +137,18 @@ pub struct Settings {
     pub log: String,
     /// Whether requests are traced, and where their spans go.
     pub tracing: Option<TraceSettings>,
-    /// The settings as they were given and where each is from, if the caller says so.
+    /// The settings as they were given, and where each is from. Empty unless the caller sets it.
     pub configuration: Configuration,
 }
 
 impl Settings {
-    /// Whether it has its rooms together with other servers: these need the same database, and a way to each other.
+    /// Whether it shares rooms with other servers: for that, they need the same database and a way to each other.
     pub(crate) fn shares_rooms(&self) -> bool {
         self.fleet.is_some() && self.database.is_some()
     }
 
-    /// Fills the options in with defaults and checks them. `keep_client_token`: if none is given, consumers get
-    /// a key that is kept in the data directory.
+    /// Fills in defaults and checks the options. `keep_client_token`: if no key for consumers is given, one is made
+    /// and kept in the data directory.
     ///
     /// # Errors
     /// When options contradict each other, the TLS files cannot be used, or other machines would be served

@@ -1,5 +1,6 @@
-//! SIGTERM and SIGINT: the first drains the server, the second ends it at once. SIGHUP: the configuration is read again.
-//! On Windows the console's Ctrl-C and Ctrl-Break, and the end of the console, take the place of the former two.
+//! SIGTERM and SIGINT: the first signal drains the server, the second ends it at once. SIGHUP: the configuration is
+//! read again. On Windows, Ctrl-C and Ctrl-Break at the console and the console's end take the place of SIGTERM and
+//! SIGINT.
 
 use std::{
     io::{IsTerminal, stderr, stdin, stdout},
@@ -14,7 +15,7 @@ use crate::system::{EndSignals, HangUpSignal};
 /// How long a process may take to tell its clients of the end, after the second signal.
 const HASTE: Duration = Duration::from_secs(2);
 
-/// The end that a server or a worker is asked for. Clones share it.
+/// A request to a server or a worker to end. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     drain: CancellationToken,
@@ -23,7 +24,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// No end is asked for yet.
+    /// A stop that nobody has asked for yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -52,15 +53,15 @@ impl Stop {
         &self.at_once
     }
 
-    /// Whether a second signal cut off unfinished work: the process has failed then.
+    /// Whether a second signal cut off unfinished work. Then the process should report a failure.
     #[must_use]
     pub fn is_forced(&self) -> bool {
         self.forced.is_cancelled()
     }
 }
 
-/// A stop by signals: the first SIGTERM or SIGINT asks for an end, the second for one at once. The third, or a moment
-/// after the second, ends the process.
+/// A stop by signals. The first SIGTERM or SIGINT asks for an end, the second for an end at once. With the third, or a
+/// moment after the second, the process exits.
 ///
 /// # Errors
 /// When the process cannot listen to signals.
@@ -77,8 +78,8 @@ pub enum EndSignal {
     Interrupt,
 }
 
-/// The same. `before` runs between the first signal and the stop, to settle open decisions. A second signal does not
-/// wait for it.
+/// A stop by signals, as [`stop`] makes it. Between the first signal and the stop, `before` runs, to settle open
+/// decisions. A second signal does not wait for it.
 ///
 /// # Errors
 /// When the process cannot listen to signals.
@@ -108,7 +109,7 @@ pub fn stop_after<F: Future<Output = ()> + Send + 'static>(
     Ok(stop)
 }
 
-/// A token that is cancelled at the first SIGTERM or SIGINT. The second ends the process.
+/// A token that is cancelled at the first SIGTERM or SIGINT. At the second, the process exits.
 ///
 /// # Errors
 /// When the process cannot listen to signals.
@@ -127,12 +128,12 @@ pub fn shutdown() -> std::io::Result<CancellationToken> {
     Ok(token)
 }
 
-/// The purpose of a SIGHUP.
+/// The meaning of a SIGHUP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HangUp {
     /// Somebody wants the configuration to be read again.
     Reload,
-    /// The terminal is gone at which the process was started.
+    /// The terminal at which the process was started is gone.
     TerminalGone,
 }
 
@@ -145,7 +146,7 @@ pub struct HangUps {
 }
 
 impl HangUps {
-    /// From now on a SIGHUP does not end this process.
+    /// Listens to SIGHUP: from now on, it does not end this process.
     ///
     /// # Errors
     /// When the process cannot listen to signals.
@@ -153,7 +154,7 @@ impl HangUps {
         Ok(Self { signal: HangUpSignal::new()?, had_terminal: has_terminal() })
     }
 
-    /// The next one.
+    /// Waits for the next one, and tells its meaning.
     pub async fn next(&mut self) -> HangUp {
         self.signal.next().await;
         match self.had_terminal && !has_terminal() {
@@ -163,7 +164,7 @@ impl HangUps {
     }
 }
 
-/// Whether the process is at a terminal. One that was closed does not count.
+/// Whether the process is at a terminal that is still open.
 fn has_terminal() -> bool {
     stdin().is_terminal() || stdout().is_terminal() || stderr().is_terminal()
 }

@@ -1,8 +1,8 @@
 //! Decides which part gets a WebSocket on the path that several protocols share.
 //!
-//! On [`PATH`], a query with `token`, `model` or `max_concurrency` is a model node's, one with
-//! `node` alone a mesh peer's; without any of them it is a workspace client. On any other path only
-//! an upgrade whose query has all four parameters of a node is one: it is led to [`PATH`].
+//! On [`PATH`], a query with `token`, `model` or `max_concurrency` is that of a model node, and one with only `node`
+//! that of a mesh peer. Without any of them, the client is one of the workspace. On any other path, an upgrade counts
+//! as that of a model node only if its query has all four parameters: then it is redirected to [`PATH`].
 
 use axum::{
     body::Body,
@@ -21,7 +21,7 @@ use crate::{
 /// The path that the protocols share.
 pub(crate) const PATH: &str = "/ws";
 
-/// Redirects a stock node to [`PATH`]: it may dial any path. Requests without an upgrade are left alone.
+/// Redirects a stock model node, which may dial any path, to [`PATH`]. Requests without an upgrade stay as they are.
 pub(crate) fn redirect_node<B>(request: &mut http::Request<B>) {
     if !request.headers().contains_key(header::UPGRADE) || request.uri().path() == PATH {
         return;
@@ -43,7 +43,8 @@ pub(crate) async fn answer(
 ) -> Response {
     let parameters = Parameters::of(request.uri().query().unwrap_or_default());
     let upgrades = request.headers().contains_key(header::UPGRADE);
-    // Also without an upgrade: a browser hides from its page why a socket was refused, so the page asks once more.
+    // This is answered without an upgrade, too: a browser hides from its page why a socket was refused, so the page
+    // asks again by a plain request.
     let lacks_workspace = workspace.is_none() && !parameters.node;
     if parameters.names_node() || !(upgrades || lacks_workspace) {
         return nodes.connect(&mut request).map(Body::from);

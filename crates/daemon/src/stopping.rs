@@ -1,4 +1,5 @@
-//! The end of a running server: the request for it, the work that it waits for, and the fate of terminals and agents.
+//! The end of a running server: the request for it, the work that the server waits for, and the fate of terminals and
+//! agents.
 
 use std::{
     sync::{
@@ -36,7 +37,7 @@ use crate::{
 /// The longest body of a request, in bytes.
 const LONGEST: usize = 1024;
 
-/// How often a change is looked for.
+/// How often a change of the pending work is looked for.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The work that a server would have to wait for if it ended now. Clones share it.
@@ -71,7 +72,7 @@ impl PendingWork {
         self.drained.cancel();
     }
 
-    /// The first change after `before`.
+    /// Waits until the number of answers differs from `before`, or all have ended. Returns the work then.
     async fn changed(&self, before: StopProgress) -> StopProgress {
         loop {
             let now = self.now();
@@ -95,7 +96,7 @@ pub enum SessionsFate {
     End,
 }
 
-/// The terminals and agents of a running server, for the caller that stops it. Clones are the same.
+/// The terminals and agents of a running server, for the caller that stops it. Clones share their fate.
 #[derive(Clone)]
 pub struct RunningSessions {
     workspace: Option<WorkspacePart>,
@@ -114,18 +115,18 @@ impl RunningSessions {
         counts.map_or((0, 0), |counts| counts.live())
     }
 
-    /// For how long they go on without a server; zero: they do not.
+    /// How long they go on without a server, by the settings; zero: they do not.
     #[must_use]
     pub fn kept_for(&self) -> Duration {
         self.workspace.as_ref().map(WorkspacePart::keeps_sessions).unwrap_or_default()
     }
 
-    /// Decides what becomes of them. Otherwise they are kept, if the settings say so.
+    /// Decides their fate. Without a decision they are kept, if the settings say so.
     pub fn decide(&self, fate: SessionsFate) {
         self.ends.store(fate == SessionsFate::End, Ordering::SeqCst);
     }
 
-    /// For how long they go on after this stop; zero: they end with it.
+    /// How long they go on after this stop; zero: they end with it.
     #[must_use]
     pub fn outlive_by(&self) -> Duration {
         match self.fate() {
@@ -142,7 +143,7 @@ impl RunningSessions {
     }
 }
 
-/// Where `/admin/stop` finds the stop of this server, once it runs.
+/// The cell in which `/admin/stop` finds the stop of this server, once the server runs.
 pub(crate) type StopCell = Arc<OnceLock<Stop>>;
 
 #[derive(Clone)]
@@ -162,7 +163,7 @@ pub(crate) fn router(api: Api, stop: StopCell, pending: PendingWork) -> Router {
 async fn ask(State(state): State<StopAdmin>, request: Request) -> Result<Response, ApiError> {
     let (operator, body) = posted(&state.api, request, LONGEST).await?;
     let request = read(&body)?;
-    // A server takes connections only while it runs, and it runs with a stop.
+    // A server takes connections only while it runs, and before that its stop is set.
     let stop = state.stop.get().cloned().unwrap_or_default();
     let target = if request.now { "server, at once" } else { "server" };
     operator.record(&state.api, "stop", target, &Ok(())).await;
@@ -190,7 +191,7 @@ fn read(body: &[u8]) -> Result<StopRequest, ApiError> {
     })
 }
 
-/// The first line, and one for each change until all answers have ended.
+/// A line for `first`, then one for each change, until all answers have ended.
 fn lines(
     pending: PendingWork,
     first: StopProgress,

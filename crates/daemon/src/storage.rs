@@ -1,5 +1,5 @@
-//! Looks after the database while the server runs: whether its file is still there and whole, and how far the
-//! time for deleting by age has come.
+//! Looks after the database while the server runs: checks that its file is still there and sound, and stores the
+//! time for deleting by age.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,13 +14,13 @@ use crate::{rounds::Rounds, stores::Stores};
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// One look of this many goes through the whole database.
+/// Every look whose number is a multiple of this goes through the whole database.
 const THOROUGH: u32 = 20;
 
-/// The clock for deleting by age, as far as this database has come.
+/// The clock for deleting by age, which goes on from the time that the database has.
 ///
 /// # Errors
-/// When that cannot be read.
+/// When that time cannot be read.
 pub(crate) fn age_clock(store: &Arc<dyn AgeStore>) -> Result<Arc<AgeClock>, StoreError> {
     let now = Moment::now();
     Ok(Arc::new(AgeClock::open(Arc::clone(store), now.wall_ms, now.steady)?))
@@ -55,7 +55,7 @@ pub(crate) async fn watch(
     }
 }
 
-/// Logs a problem when it begins, and its end.
+/// Logs the beginning and the end of a problem, and a failure to store the time for deleting by age.
 fn log(was_degraded: bool, problem: Option<String>, saved: Result<(), StoreError>) {
     match (problem, saved) {
         (Some(problem), _) if !was_degraded => {

@@ -23,7 +23,7 @@ struct StreamCounts {
     open: usize,
     /// Streams whose next bytes this server still has to produce.
     ours: usize,
-    /// When any of them last moved.
+    /// When a stream last began, ended, or changed between waiting for this server and for the client.
     moved: Instant,
 }
 
@@ -49,13 +49,13 @@ impl Streams {
         }
     }
 
-    /// Waits until there was no stream for `unused`, or until the client has taken nothing for `untaken`
-    /// although data was ready for it.
+    /// Waits until there was no stream for `unused`, or until the client has taken nothing for `untaken` although all
+    /// streams have data for it.
     pub(crate) async fn end(&self, unused: Duration, untaken: Duration) {
         while let Some(check) = self.next_check(unused, untaken) {
             match check {
                 NextCheck::At(when) => sleep_until(when).await,
-                // Other deadlines apply to answers that are still being made here.
+                // This server still makes an answer, to which other deadlines apply.
                 NextCheck::Later => sleep(unused).await,
             }
         }

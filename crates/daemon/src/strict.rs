@@ -1,13 +1,13 @@
 //! Refuses requests that a proxy in front of this server could read differently. After this check, a
 //! request has exactly one name for the server.
 //!
-//! - two `Host` headers, or none in a request of HTTP/1.1 (RFC 9112 section 3.2), or a transfer coding other than `chunked` alone
-//!   (section 6.1): 400, and the connection is closed
+//! - two `Host` headers, or none in a request of HTTP/1.1 (RFC 9112 section 3.2), or a transfer coding other than
+//!   `chunked` alone (section 6.1): the answer is 400, and a connection of HTTP/1 is closed
 //! - a target that names a host overrides `Host` (section 3.2.2; RFC 9113 section 8.3.1), for all later
 //!   checks
-//! - slashes in a row in its path are one, and the last one is dropped: bases of clients are often written
-//!   with a slash too many
-//! - a path that can only be meant for an API ([`api::paths`]) becomes that API's
+//! - several slashes in a row in the path become one, and a slash at its end is dropped: the base URLs of clients
+//!   often have a slash too many
+//! - a path that can only be meant for an API ([`api::paths`]) becomes that API's path
 
 use std::{
     convert::Infallible,

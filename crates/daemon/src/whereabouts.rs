@@ -12,10 +12,11 @@ use protocol::invitation::{Place, ServerId};
 
 use crate::data::{DataDir, SERVER_ID};
 
-/// The most IPv4 addresses in a code. IPv6 is left to machines without IPv4: its addresses are long.
+/// The most IPv4 addresses in a code. A code has an IPv6 address only if there is none of IPv4: IPv6 addresses are
+/// long.
 const MAX_V4: usize = 2;
 
-/// This server.
+/// This server's id and whereabouts.
 pub(crate) struct Here {
     id: ServerId,
     fingerprint: Live<Option<Fingerprint>>,
@@ -38,7 +39,7 @@ impl Here {
         let _set_before = self.listens.set(address);
     }
 
-    /// Sets which certificate it shows from now on.
+    /// Sets the fingerprint of the certificate that the server shows from now on.
     pub(crate) fn shows(&self, fingerprint: Option<Fingerprint>) {
         self.fingerprint.set(fingerprint);
     }
@@ -76,7 +77,7 @@ impl Whereabouts for Here {
     }
 }
 
-/// The addresses for a code of a server that is bound to `listens`, on a machine with these.
+/// The addresses for a code of a server that is bound to `listens`, on a machine with the addresses `own`.
 fn addresses(listens: IpAddr, own: Vec<IpAddr>) -> Vec<IpAddr> {
     if !listens.is_unspecified() {
         return vec![listens];
@@ -88,7 +89,7 @@ fn addresses(listens: IpAddr, own: Vec<IpAddr>) -> Vec<IpAddr> {
 
 /// Whether a socket that is bound to `listens` takes connections to this address of the machine.
 fn takes(listens: IpAddr, address: IpAddr) -> bool {
-    // One on `::` takes IPv4, too.
+    // A socket on `::` takes IPv4, too.
     listens.is_unspecified() && (listens.is_ipv6() || address.is_ipv4())
 }
 

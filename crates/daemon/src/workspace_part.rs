@@ -1,6 +1,7 @@
 //! The workspace of this machine, as a part of the server.
-//! It starts with its first client, or at once if there are stored sessions. A server without sessions
-//! spends no second process and no memory on it.
+//!
+//! It starts with its first client; or with the server, if there are stored sessions or the machine is a member of a
+//! cluster. Until then, it costs no second process and no memory.
 
 use std::{
     net::SocketAddr,
@@ -41,7 +42,7 @@ use crate::{
 /// Why a server has no workspace.
 pub(crate) const NO_WORKSPACE: &str = "it was turned off with --workspace=false";
 
-/// The kind of facts that sessions are stored as.
+/// The kind of the facts by which sessions are stored.
 const SESSION_FACTS: &str = "session";
 
 /// The workspace, running or not yet.
@@ -76,7 +77,7 @@ pub(crate) struct WorkspaceCounts {
 }
 
 impl WorkspaceCounts {
-    /// Terminals and agents that have not ended.
+    /// How many terminals and how many agents have not ended.
     pub(crate) fn live(&self) -> (usize, usize) {
         let Counts { live, terminals, .. } = self.sessions;
         (terminals, live.saturating_sub(terminals))
@@ -84,7 +85,8 @@ impl WorkspaceCounts {
 }
 
 impl WorkspacePart {
-    /// The workspace, unless the settings turn it off. The server's administrator is the workspace's, too.
+    /// The workspace, unless the settings turn it off. The server's administrator is the administrator of the
+    /// workspace, too.
     pub(crate) fn of(
         settings: &Settings,
         administrator: &Secret,
@@ -107,7 +109,8 @@ impl WorkspacePart {
         Some(Self(Arc::new(inner)))
     }
 
-    /// Learns where the server listens, which agents that use its models need, and resumes stored sessions.
+    /// Learns where the server listens, which agents that use its models have to know. Starts the workspace if there
+    /// are stored sessions or the machine is a member of a cluster.
     pub(crate) fn listening(&self, address: SocketAddr, tls: bool) {
         // Called once, so there is no earlier value.
         let _earlier = self.0.gateway.set(Gateway { url: own_url(address, tls) });
@@ -128,7 +131,7 @@ impl WorkspacePart {
         workspace_socket::node_id(&self.0.settings.dir)
     }
 
-    /// The workspace is one of a cluster's from now on, whether or not it runs already.
+    /// Makes the workspace part of a cluster, whether or not it runs already.
     pub(crate) fn join(&self, cluster: &Cluster) {
         *self.0.cluster.write().unwrap_or_else(PoisonError::into_inner) = Some(cluster.clone());
         if let Some(models) = self.0.models() {
@@ -139,7 +142,7 @@ impl WorkspacePart {
         }
     }
 
-    /// The workspace is in no cluster any more.
+    /// Takes the workspace out of its cluster.
     pub(crate) fn leave(&self) {
         *self.0.cluster.write().unwrap_or_else(PoisonError::into_inner) = None;
         if let Some(models) = self.0.models() {
@@ -150,13 +153,13 @@ impl WorkspacePart {
         }
     }
 
-    /// Sets what begins and ends memberships for clients. Called once, before the first client.
+    /// Sets the part that begins and ends memberships for clients. Called once, before the first client.
     pub(crate) fn set_memberships(&self, memberships: Weak<dyn Memberships>) {
         // Called once, so there is no earlier value.
         let _earlier = self.0.memberships.set(memberships);
     }
 
-    /// Sets where the models of agents are. Called once, before the first client.
+    /// Sets the part that finds the models of agents. Called once, before the first client.
     pub(crate) fn set_models(&self, models: &Arc<ClusterModels>) {
         // Called once, so there is no earlier value.
         let _earlier = self.0.models.set(Arc::downgrade(models));
@@ -181,7 +184,7 @@ impl WorkspacePart {
         self.0.running.get().map(RunningWorkspace::counts)
     }
 
-    /// The same for `/health`.
+    /// Its state for `/health`.
     pub(crate) fn health(&self) -> WorkspaceHealth {
         let WorkspaceCounts { clients, sessions } = self.counts().unwrap_or_default();
         WorkspaceHealth {
@@ -192,15 +195,14 @@ impl WorkspacePart {
         }
     }
 
-    /// Ends every session, or leaves those that run to the next server. Returns once everything is
-    /// written.
+    /// Ends every session, or leaves the running sessions to the next server. Returns once everything is written.
     pub(crate) async fn shut_down(&self, fate: SessionsFate) {
         if let Some(running) = self.0.running.get() {
             running.shut_down(fate).await;
         }
     }
 
-    /// Starts it if necessary. A failed start is tried again for the next client.
+    /// The running workspace, which is started if necessary. If the start fails, the next client tries it again.
     async fn running(&self) -> Result<&RunningWorkspace, StartError> {
         self.0.running.get_or_try_init(|| RunningWorkspace::start(&self.0)).await
     }
@@ -237,7 +239,7 @@ impl RunningWorkspace {
             supervisor: None,
         };
         let mut settings = settings.clone();
-        // Agents that outlived an earlier server go on at once.
+        // Set before the start: agents that outlived an earlier server go on at once.
         settings.agents.gateway = gateway.get().cloned();
         let workspace = Workspace::start(settings, parts).await?;
         teams.restore(&workspace).await?;
@@ -263,8 +265,8 @@ impl RunningWorkspace {
         WorkspaceCounts { clients: self.socket.clients(), sessions: self.workspace.counts() }
     }
 
-    /// Clients go first, so that nothing new begins. The teams' records are stored before their
-    /// sessions end: the end with the daemon is no end of a member.
+    /// Clients are closed first, so that nothing new begins. The teams' records are stored before their sessions end:
+    /// a member of a team whose session ends with the server has not ended itself.
     async fn shut_down(&self, fate: SessionsFate) {
         self.socket.close().await;
         self.teams.flush().await;

@@ -1,4 +1,4 @@
-//! The settings of the workspace, with the defaults and their checks.
+//! The settings of the workspace: their defaults and checks.
 
 use std::{path::Path, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::options::{AgentOptions, Seconds, WorkspaceOptions, listed::secs};
 /// The directory of the workspace in the data directory.
 const DIRECTORY: &str = "workspace";
 
-/// Fills the options in with defaults and checks them; `None` if the workspace is turned off.
+/// Fills in defaults and checks the options; `None` if the workspace is turned off.
 ///
 /// # Errors
 /// When a value is invalid.
@@ -45,7 +45,7 @@ pub(crate) fn settings(
     Ok(Some(settings))
 }
 
-/// Their values by their names, as a file would have them.
+/// The values of the settings by their names, as they would be written in a file.
 pub(crate) fn values(workspace: &WorkspaceSettings) -> Vec<(&'static str, Value)> {
     let agents = &workspace.agents;
     vec![
@@ -96,7 +96,7 @@ fn check(settings: &Settings) -> anyhow::Result<()> {
     if let Some((name, _)) = bounds.iter().find(|(_, bound)| *bound == 0) {
         bail!("{name} in [workspace] must be over 0");
     }
-    // Anyone who may type into a session of root would be root.
+    // Whoever may type into a session of root would be root.
     if settings.run_as.iter().any(|user| user == "root") {
         return Err(anyhow::anyhow!("root is in it")).context("in run_as_users of [workspace]");
     }
@@ -111,7 +111,7 @@ fn scaled(given: Option<usize>, unit: usize) -> Option<usize> {
     given.map(|number| number.saturating_mul(unit))
 }
 
-/// 0 means no bound.
+/// The given bound, of which 0 means none, or else the usual one.
 fn bound(given: Option<u32>, usual: Option<u32>) -> Option<u32> {
     given.map_or(usual, |most| Some(most).filter(|most| *most > 0))
 }

@@ -1,9 +1,10 @@
 //! An hour of a busy server, on a clock that runs faster: a million rows of usage, of which those older than ten
-//! minutes are forgotten, while keys are changed and the ledger is asked for its sums. Tells the longest time
-//! that each of these took: `cargo run --release -p store --example hour -- [times as fast, 60]`.
+//! minutes are forgotten, while keys are changed and the ledger is asked for its sums. Prints the mean and the longest
+//! time that each of these took. The argument says how many times as fast the clock runs (60 if it is left out):
+//! `cargo run --release -p store --example hour -- 60`.
 //!
-//! Requests themselves wait for none of this: their rows are queued in memory. The caller of a key's change waits for the
-//! batch that is being written.
+//! Requests themselves wait for none of this: their rows are queued in memory. A caller that changes a key waits for
+//! the batch that is being written.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,12 +26,12 @@ use store::{KeyStore, SqliteStore, UsageEntry, UsageQuery, UsageStore};
 const ROWS: u64 = 1_000_000;
 const HOUR_MS: u64 = 3_600_000;
 const BEGIN_MS: u64 = 1_700_000_000_000;
-/// As the ledger does it.
+/// These two are those of the ledger: the time in which it gathers a batch, and the most rows that it forgets at once.
 const GATHER: Duration = Duration::from_millis(40);
 const FORGOTTEN: usize = 5_000;
 const KEPT_MS: u64 = 600_000;
 
-/// A job of one of 10,000 keys, 200 models and 500 workers, on a second visit of the same ones as often as not.
+/// A job of one of 10,000 keys, 200 models and 500 workers, in a mixed order.
 fn entry(number: u64) -> UsageEntry {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     UsageEntry {

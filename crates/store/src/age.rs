@@ -2,8 +2,8 @@
 //!
 //! The wall clock may be wrong: one start with a clock a year ahead would delete all that is kept for a year.
 //! So this time moves only while the server runs, at most 48 times as fast as the monotonic clock, and
-//! never beyond the wall clock. A server that runs for half an hour a day keeps up with it; a clock that is wrong
-//! for a minute deletes nothing that was not due within the hour.
+//! never beyond the wall clock. A server that runs for half an hour a day keeps up with the wall clock. A clock that
+//! is wrong for a minute deletes only what was due within the hour.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,7 +14,7 @@ use base::millis;
 
 use crate::StoreError;
 
-/// How many days one day of running vouches for.
+/// The most days that this time moves in a day in which the server runs.
 const SPEED: u64 = 48;
 
 /// How far the time moves until it is stored again, in milliseconds.
@@ -22,26 +22,26 @@ const STORED_EVERY: u64 = 60_000;
 
 /// Where this time is kept over a restart.
 pub trait AgeStore: Send + Sync {
-    /// How far it had come, in milliseconds since 1970; `None` in a new store.
+    /// The time that was stored last, in milliseconds since 1970; `None` in a new store.
     ///
     /// # Errors
     /// When it cannot be read.
     fn load_reached(&self) -> Result<Option<u64>, StoreError>;
 
-    /// Stores how far it has come.
+    /// Stores the time that was reached.
     ///
     /// # Errors
     /// When it cannot be written.
     fn save_reached(&self, at_ms: u64) -> Result<(), StoreError>;
 }
 
-/// The clock for deleting by age. Times are in milliseconds since 1970, those of the wall clock come in.
+/// The clock for deleting by age. Times are in milliseconds since 1970; the wall clock's time is passed in.
 pub struct AgeClock {
     store: Arc<dyn AgeStore>,
     state: Mutex<Reached>,
 }
 
-/// Pure.
+/// The state of the clock. It is pure.
 #[derive(Debug, Clone, Copy)]
 struct Reached {
     at_ms: u64,
@@ -50,7 +50,7 @@ struct Reached {
 }
 
 impl AgeClock {
-    /// Goes on where it had come to. In a new store it begins with the wall clock.
+    /// Goes on from the stored time. In a new store it begins with the wall clock's.
     ///
     /// # Errors
     /// When that cannot be read.
@@ -66,7 +66,7 @@ impl AgeClock {
         self.lock().pass(wall_ms, now)
     }
 
-    /// Stores how far it has come, if that is a minute more than was stored. Blocks on the disk.
+    /// Stores the time, if it is at least a minute after the stored one. Blocks on the disk.
     ///
     /// # Errors
     /// When it cannot be written; the next call tries again.

@@ -15,7 +15,7 @@ pub enum StoreError {
         /// Why.
         source: rusqlite::Error,
     },
-    /// The database file is not for writing.
+    /// The database file cannot be written.
     #[error(
         "the database {path} is read-only: make it and its directory writable for the user that \
          runs Warren, or give another directory with --data-dir"
@@ -72,7 +72,7 @@ pub enum StoreError {
         /// Why.
         problem: String,
     },
-    /// The database that several servers share refuses a statement, or has what cannot be read.
+    /// The database that several servers share refuses a statement, or holds something that cannot be read.
     #[error("the database {database} refuses this")]
     Refused {
         /// Which one, without its secrets.
@@ -93,7 +93,7 @@ pub enum StoreError {
         /// The last version that this program knows.
         known: i32,
     },
-    /// Another key of the shared database has the text of one that was to be taken along.
+    /// A key that was to be taken along has the same text as another key in the shared database.
     #[error(
         "the key {key} of this server has the same text as the key {other} in the database {database}: nothing was \
          taken along. Revoke or rotate one of them, then try again"
@@ -121,7 +121,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the same may succeed later, and nothing is wrong with what was asked for.
+    /// Whether the same call may succeed later: the database is away, and nothing is wrong with the call.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Unavailable { .. })
     }

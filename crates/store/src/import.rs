@@ -25,9 +25,9 @@ pub type NumberedActions = Numbered<Action>;
 /// How many records or rows were taken, and how many were there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Taken now, or by a dry run: to be taken.
+    /// Those that were taken now, or that a dry run would have taken.
     pub new: u64,
-    /// There already.
+    /// Those that were there already.
     pub known: u64,
 }
 

@@ -19,7 +19,7 @@ pub struct InvitationRecord {
     pub expires: u64,
     /// When a machine joined by it.
     pub used: Option<u64>,
-    /// The key that this machine got.
+    /// The key of the machine that joined.
     pub key: Option<KeyId>,
     /// When it was revoked.
     pub revoked: Option<u64>,
@@ -39,8 +39,8 @@ pub trait InvitationStore: Send + Sync {
     /// When it cannot be written; then nothing is changed.
     fn save_invitation(&self, invitation: &InvitationRecord) -> Result<(), StoreError>;
 
-    /// Stores an invitation that was used, unless the stored one was used or revoked before. Returns whether it did:
-    /// of several servers that one may let a machine in which stored it.
+    /// Stores an invitation that was used, unless the stored one was used or revoked before. Returns whether it was
+    /// stored: only then may this server let the machine join, since another may have done so already.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.

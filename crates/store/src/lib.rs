@@ -14,13 +14,13 @@
 //! - [`changes`]: what other servers have changed, and what waits for the database that they share
 //! - [`sqlite`]: the database file
 //! - `postgres`: the database that several servers share, with the feature `postgres`
-//! - `shared`: the same as one of them has it, with a copy for the time while it is away
-//! - [`volatile`]: the same in memory, for tests
+//! - `shared`: that database as one server uses it, with a copy in a file for the time while the database is away
+//! - [`volatile`]: a store in memory, for tests and for defaults that store nothing
 //! - [`import`]: what a server takes along into a database that several share
-//! - [`examination`]: what a shared database is like, from outside of a server
-//! - [`error`]: why it cannot be read or written
+//! - [`examination`]: findings about a shared database, without a running server
+//! - [`error`]: why durable state cannot be read or written
 //!
-//! Records are like the JSON of administration, and apart from it: they have typed ids, and numbers for times.
+//! Records are like the JSON of administration, but types of their own: they have typed ids, and numbers for times.
 
 pub mod age;
 pub mod audit;

@@ -1,7 +1,8 @@
 //! Which models have been served, and when last.
 //!
-//! A request for a model that has been served waits for it to come back; one for a model nobody
-//! ever served is refused at once. So the memory outlives a restart, and forgets.
+//! A request for a model that was served before waits for the model to come back. A request for a model
+//! that was never served is refused at once. So this memory is stored, and models that are unseen for long are
+//! forgotten.
 
 use std::{
     collections::HashMap,
@@ -19,7 +20,7 @@ pub const MAX_MODELS: usize = 10_000;
 /// How long a model is remembered.
 pub const MEMORY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The most removed models that are remembered.
+/// The most removed models that are remembered. Beyond that, all of them are forgotten.
 pub const MAX_GONE: usize = 1_000;
 
 /// A model that was seen.
@@ -67,7 +68,9 @@ struct RememberedModels {
 #[derive(Clone, Copy)]
 struct Times {
     first: u64,
+    /// 0 for a model that was removed.
     last: u64,
+    /// Whether the store does not have these times yet.
     dirty: bool,
 }
 
@@ -87,7 +90,7 @@ impl ModelMemory {
         Ok(Self { store, state: Mutex::new(state) })
     }
 
-    /// Whether the model has been served within the memory's time.
+    /// Whether the model was served within [`MEMORY`], and was not removed since.
     pub fn knows(&self, scope: &Scope, model: &ModelName) -> bool {
         let state = self.lock();
         state.models.get(&(scope.clone(), model.clone())).is_some_and(|times| times.last > 0)
@@ -98,12 +101,13 @@ impl ModelMemory {
         self.lock().models.get(&(scope.clone(), model.clone())).map(|times| times.first)
     }
 
-    /// Forgets a model that was removed from where it was last seen: it is not waited for.
+    /// Forgets a model that was removed from the provider that had it last: requests do not wait for it.
+    /// `last_seen_at` names that provider.
     pub fn removed(&self, scope: &Scope, model: &ModelName, last_seen_at: &str) {
         let mut state = self.lock();
         let name = (scope.clone(), model.clone());
         if let Some(times) = state.models.get_mut(&name) {
-            // Deletes it from the store with the next flush.
+            // So old that the next flush deletes it from the store.
             *times = Times { last: 0, dirty: true, ..*times };
         }
         if state.gone.len() >= MAX_GONE {
@@ -146,7 +150,7 @@ impl ModelMemory {
         let oldest = oldest(now);
         let changed = {
             let mut state = self.lock();
-            // Removed ones are written as long unseen, which deletes them.
+            // Removed models are among these, with the time 0: so `save_models` deletes them.
             let changed = state.take_dirty();
             state.models.retain(|_, times| times.last >= oldest);
             changed

@@ -19,7 +19,7 @@ pub struct ResponseRecord {
     pub conversation: Option<String>,
     /// When it was made.
     pub created: u64,
-    /// When its server was last at it, while it is made in the background; `None` once it has ended.
+    /// While it is made in the background: when its server last reported work on it. `None` once it has ended.
     pub beat: Option<u64>,
     /// The items of its own request, a JSON list.
     pub input: String,
@@ -51,7 +51,7 @@ pub struct ItemRecord {
     pub json: String,
 }
 
-/// The most that is kept for one key. What is over it goes, the oldest first.
+/// The most that is kept for one key. Beyond that, the oldest are deleted.
 #[derive(Debug, Clone, Copy)]
 pub struct KeptBounds {
     /// Responses, or conversations.
@@ -71,7 +71,8 @@ pub struct ChainBounds {
 
 /// Where responses and conversations are kept.
 pub trait ResponseStore: Send + Sync {
-    /// Stores a response. Of its key's responses that have ended, those that do not fit any more are deleted.
+    /// Stores a response. Then the oldest of its key's responses are deleted while these exceed `most`, except this
+    /// one and those that have not ended.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.
@@ -83,7 +84,8 @@ pub trait ResponseStore: Send + Sync {
     /// When it cannot be read.
     fn find_response(&self, owner: &KeyId, id: &str) -> Result<Option<ResponseRecord>, StoreError>;
 
-    /// A key's response and those that it continues, the newest first, up to the first that is not there.
+    /// A key's response and those that it continues, the newest first, up to the first that is missing. Empty if the
+    /// response itself is.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -94,8 +96,8 @@ pub trait ResponseStore: Send + Sync {
         most: ChainBounds,
     ) -> Result<Vec<ResponseRecord>, StoreError>;
 
-    /// Notes how far a response has come that is made in the background: its text, if that has changed, and when its
-    /// server was at it, or that it has ended. Returns whether it had not ended before.
+    /// Notes the progress of a response that is made in the background: its text, if that has changed, and the time of
+    /// this report, or `None` if it has ended. Returns whether there is such a response that had not ended before.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.
@@ -107,7 +109,7 @@ pub trait ResponseStore: Send + Sync {
         beat: Option<u64>,
     ) -> Result<bool, StoreError>;
 
-    /// Notes that no server is at any of the responses that have not ended.
+    /// Notes that no server works on any of the responses that have not ended: their `beat` becomes 0.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.
@@ -119,8 +121,8 @@ pub trait ResponseStore: Send + Sync {
     /// When it cannot be written; then nothing is changed.
     fn forget_response(&self, owner: &KeyId, id: &str) -> Result<bool, StoreError>;
 
-    /// Stores a new conversation with its first items. Of its key's conversations, those that were not used for the
-    /// longest time and do not fit any more are deleted.
+    /// Stores a new conversation with its first items. Then the longest unused of its key's other conversations are
+    /// deleted while all together exceed `most`.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.
@@ -164,8 +166,8 @@ pub trait ResponseStore: Send + Sync {
     /// When they cannot be read.
     fn items(&self, owner: &KeyId, id: &str) -> Result<Option<Vec<ItemRecord>>, StoreError>;
 
-    /// Adds items at the end of a key's conversation, which is used at `used`. Returns whether there is one. Of the other
-    /// conversations of the key, those that do not fit any more are deleted.
+    /// Adds items at the end of a key's conversation, and notes that it was used at `used`. Returns whether there is
+    /// such a conversation. Then others of the key are deleted as by [`ResponseStore::save_conversation`].
     ///
     /// # Errors
     /// When they cannot be written; then nothing is changed.
@@ -190,7 +192,7 @@ pub trait ResponseStore: Send + Sync {
     /// When it cannot be written; then nothing is changed.
     fn forget_kept_before(&self, at: u64) -> Result<u64, StoreError>;
 
-    /// The keys that something is kept for.
+    /// The keys for which something is kept.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -204,13 +206,13 @@ pub trait ResponseStore: Send + Sync {
 }
 
 impl ResponseRecord {
-    /// How much it takes, in bytes.
+    /// Its size, in bytes.
     pub fn size(&self) -> u64 {
         (self.input.len() + self.response.len()) as u64
     }
 }
 
-/// How much items take, in bytes.
+/// The size of items, in bytes.
 pub(crate) fn size_of(items: &[ItemRecord]) -> u64 {
     items.iter().map(|item| (item.id.len() + item.json.len()) as u64).sum()
 }

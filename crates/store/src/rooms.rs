@@ -35,7 +35,7 @@ pub struct RoomRecord {
     pub used: u64,
     /// The server that orders its events, among servers that act as one.
     pub home: RoomHome,
-    /// How often it has got a home; 0 where servers do not act as one.
+    /// How often it was given a home; 0 where servers do not act as one.
     pub epoch: u64,
 }
 
@@ -44,11 +44,11 @@ pub struct RoomRecord {
 pub struct RoomHome {
     /// The server's name.
     pub server: String,
-    /// Which start of the server it is.
+    /// Tells one start of that server from another.
     pub start: String,
 }
 
-/// The use of a room, without a change of its record.
+/// The use of a room, without the rest of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomUse {
     /// The room.
@@ -98,7 +98,7 @@ pub trait RoomStore: Send + Sync {
     /// When it cannot be read.
     fn find_room(&self, name: &str) -> Result<Option<RoomRecord>, StoreError>;
 
-    /// When each room was last used, and how many are in it.
+    /// When each room was last used, and how many participants it has.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -110,15 +110,15 @@ pub trait RoomStore: Send + Sync {
     /// When it cannot be written, or another room has one of its codes; then nothing is changed.
     fn save_room(&self, room: &RoomRecord) -> Result<(), StoreError>;
 
-    /// Replaces the room with this id and this epoch. Returns whether there is one: another server may have taken it
-    /// over, or closed it.
+    /// Replaces the room with this id and this epoch. Returns whether there is one: another server may have claimed
+    /// the room, or closed it.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.
     fn change_room(&self, room: &RoomRecord) -> Result<bool, StoreError>;
 
-    /// Gives a room of this epoch a home, which begins the next epoch. Returns the room as it is then; `None` when there
-    /// is no such room, or its epoch is another one. Of several that claim an epoch, one gets the room.
+    /// Gives a room of this epoch a home, which begins the next epoch. Returns the changed room; `None` when there is
+    /// no such room, or its epoch is another one. Of several servers that claim a room of one epoch, one gets it.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.

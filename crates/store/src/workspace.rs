@@ -1,8 +1,9 @@
-//! Facts of the workspace: projects, sessions, teams and their parts.
+//! Facts of the workspace: projects, sessions, teams and their parts. The store itself has facts of its own kinds
+//! here, too.
 
 use crate::StoreError;
 
-/// The most that is written in one step.
+/// The most changes that should be written in one step: callers with more split them.
 pub const MAX_CHANGES: usize = 4096;
 
 /// A fact of the workspace. Its content means nothing here.

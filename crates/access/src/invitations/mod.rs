@@ -27,7 +27,7 @@ use crate::{
 /// The most invitations that are open at once.
 pub const MAX_OPEN: usize = 100;
 
-/// The most invitations that are remembered; the oldest that are over are forgotten.
+/// The most invitations that are remembered. Beyond that, the oldest of those that are over are forgotten.
 const MAX_KEPT: usize = 1_000;
 
 /// The longest that an invitation may be good for.
@@ -51,7 +51,7 @@ struct Inner {
 #[derive(Clone)]
 struct Entry {
     record: InvitationRecord,
-    /// Whether it is on the disk: one that is for this run of the server alone is not, until it is used.
+    /// Whether it is on the disk. An invitation for this run of the server alone is written only once it is used.
     stored: bool,
 }
 
@@ -66,11 +66,11 @@ pub struct NewInvitation {
     pub name: Option<String>,
     /// How long it is good for.
     pub lasts: Duration,
-    /// Whether it is open after a restart of the server, too.
+    /// Whether it stays open after a restart of the server.
     pub stored: bool,
 }
 
-/// Why there is no new invitation, or none was revoked.
+/// Why an invitation was not made, or was not revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum InvitationError {
     /// It is not valid.
@@ -168,9 +168,11 @@ impl Invitations {
         let record = InvitationRecord { used, key: of, ..entry.record.clone() };
         let stored = self.0.store.use_invitation(&record);
         if !stored.as_ref().is_ok_and(|is_first| *is_first) {
-            // Nobody has the key. If it cannot be written either, a restart brings back a key that nobody has.
+            // Nobody has the new key. If its revocation cannot be written either, a restart brings it back, but
+            // still nobody has it.
             let _ = self.0.keys.revoke(&key.id, now);
-            // Another server has let a machine in, or has revoked it, and this one has not heard of it yet.
+            // Another server has let a machine join by this invitation, or has revoked it, and this server has not
+            // heard of that yet.
             return Err(stored.err().map_or(NotJoined::Used, NotJoined::from));
         }
         *entry = Entry { record, stored: true };
@@ -178,8 +180,8 @@ impl Invitations {
         Ok((key, text))
     }
 
-    /// Revokes an invitation by its id, its name or the name of the machine that joined by it; then the key of
-    /// that machine, too. Blocks on the disk.
+    /// Revokes an invitation. `meant` is its id, its name or the name of the machine that joined by it. If a machine
+    /// has joined, its key is revoked, too. Blocks on the disk.
     ///
     /// # Errors
     /// [`InvitationError`] when no invitation has that name, when several have it, or when the change cannot be written.
@@ -207,8 +209,9 @@ impl Invitations {
             .collect()
     }
 
-    /// The SHA-256 by which the server proves to a machine which one it is: of the secret of an open invitation,
-    /// or of the key of a machine that joined.
+    /// The SHA-256 by which the server proves to a machine which server it is. `of` is the id of an invitation, in
+    /// whatever state, or that of the key of a machine that joined: the SHA-256 is of the invitation's secret or of
+    /// the key.
     pub fn digest(&self, of: &str, now: Moment) -> Option<[u8; 32]> {
         let all = self.all();
         if let Some(entry) = all.iter().find(|entry| entry.record.id == of) {
@@ -262,7 +265,7 @@ impl Invitations {
                 .filter(move |(_, entry)| is_called(entry) && is_over(entry) == over);
             found.map(|(at, _)| at).collect::<Vec<_>>()
         };
-        // Machines come back under their old names: only what still works is meant then.
+        // A machine may join again under its old name. Then the name means only the invitation that still works.
         let found =
             Some(named(false)).filter(|found| !found.is_empty()).unwrap_or_else(|| named(true));
         match found[..] {
@@ -272,12 +275,13 @@ impl Invitations {
         }
     }
 
-    /// Forgets the oldest that are over, or else the oldest of all: their machines keep their keys.
+    /// Forgets the oldest invitations that are over or, if there are none, the oldest of all. Machines that joined by
+    /// them keep their keys.
     fn make_room(&self, all: &mut Vec<Entry>, now: Moment) {
         while all.len() > MAX_KEPT {
             let is_over = |entry: &Entry| self.state(&entry.record, now).is_over();
             let at = all.iter().position(is_over).unwrap_or(0);
-            // One that stays on the disk is forgotten the next time.
+            // If it stays on the disk, the next start loads it, and a later call forgets it again.
             let _ = self.0.store.forget_invitation(&all[at].record.id);
             all.remove(at);
         }

@@ -1,4 +1,4 @@
-//! The uses that one invitation still has.
+//! What can still be done with one invitation.
 
 use store::{InvitationRecord, StoreError};
 
@@ -32,16 +32,16 @@ pub enum NotJoined {
              makes another"
     )]
     Used,
-    /// It is too late.
+    /// The invitation has expired.
     #[error("this invitation has expired: `warren invite` on the server's machine makes a new one")]
     Expired,
     /// It was revoked.
     #[error("this invitation was revoked: ask the server's owner for a new one")]
     Revoked,
-    /// The machine's name is no name.
+    /// The machine's name is not valid.
     #[error("{0}")]
     Name(String),
-    /// There is no key for the machine.
+    /// No key could be made for the machine.
     #[error(transparent)]
     Key(#[from] KeyError),
     /// It could not be written.
@@ -81,7 +81,7 @@ impl InvitationState {
         self == Self::Joined
     }
 
-    /// Whether nothing more comes of it.
+    /// Whether it is expired or revoked: no machine can join by it, and none lends by it.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Expired | Self::Revoked)
     }

@@ -1,5 +1,5 @@
-//! Creating, rotating and revoking keys. A change is written first and takes effect afterwards; only a
-//! revocation takes effect even if it cannot be written.
+//! Creating, rotating and revoking keys. A change is written first and takes effect afterwards. Only a
+//! revocation takes effect before it is written, and even if it cannot be.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 

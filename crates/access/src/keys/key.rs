@@ -23,6 +23,7 @@ pub struct Key {
     limits: Arc<Limits>,
     /// In seconds since 1970; 0 means never.
     last_used: AtomicU64,
+    /// The value of `last_used` that the store has.
     saved_use: AtomicU64,
     /// Cancelled when its connections have to end.
     ended: CancellationToken,
@@ -30,7 +31,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// `desk`: where use is counted that several servers share.
+    /// `desk` counts the use of keys that several servers share; `None`: this server counts alone.
     pub(super) fn new(record: KeyRecord, desk: Option<&Desk>, now: Moment) -> Self {
         let limits = Arc::new(match desk {
             Some(desk) => Limits::shared(&record.id, record.limits, desk),
@@ -107,7 +108,7 @@ impl Key {
         models.is_empty() || may(model) || other().is_some_and(|other| may(other.as_str()))
     }
 
-    /// Whether its streamed answers are resumed when their provider is lost, if it says so.
+    /// Whether its streamed answers are resumed when their provider is lost; `None` if the key does not say.
     pub fn resume_answers(&self) -> Option<ResumeAnswers> {
         self.record.limits.resume_answers
     }
@@ -122,8 +123,8 @@ impl Key {
         self.record.room.as_ref()
     }
 
-    /// Admits a job with an estimate of its charge. It must be settled when it is over. If other servers hold what it
-    /// needs, it waits for that, a second at most.
+    /// Admits a job with an estimate of its charge. The job must be settled when it has ended. If other servers hold
+    /// what it needs, the call waits until they give it back, a second at most.
     ///
     /// # Errors
     /// [`OverLimit`] when one of the key's limits is used up; then nothing is reserved.
@@ -136,7 +137,7 @@ impl Key {
         self.limits.admit(job, charge.into(), now).await
     }
 
-    /// The same without a wait.
+    /// Admits a job as [`Key::admit`] does, but without a wait.
     ///
     /// # Errors
     /// [`OverLimit`] when one of the key's limits is used up; then nothing is reserved.

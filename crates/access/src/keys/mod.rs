@@ -4,7 +4,7 @@
 //! - `key`: one key
 //! - `change`: creating, rotating and revoking
 //! - `refresh`: what other servers have changed
-//! - `page`: sessions of the page in their place
+//! - `page`: sessions of the page in the place of keys
 
 mod change;
 mod key;
@@ -53,7 +53,7 @@ struct Inner {
 struct LiveKeys {
     by_digest: HashMap<KeyDigest, Arc<Key>>,
     by_id: HashMap<KeyId, Arc<Key>>,
-    /// Where use is counted that several servers share.
+    /// Counts the use of keys that several servers share; `None`: this server counts alone.
     desk: Option<Desk>,
 }
 
@@ -66,7 +66,7 @@ impl Keys {
         Self::load(store, None, now)
     }
 
-    /// The same of a store that several servers share: their use is counted at the desk.
+    /// Loads the keys in a store that several servers share. `desk` counts their use.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -83,7 +83,7 @@ impl Keys {
         for record in store.load_keys()? {
             let key = Key::new(record, live.desk.as_ref(), now);
             if key.is_expired(now) {
-                // It has no connections yet, so its expiry is no news.
+                // So that `end_expired` does not report it: it has no connections yet.
                 key.end();
             }
             live.put(Arc::new(key));
@@ -113,7 +113,7 @@ impl Keys {
         self.0.live.write().unwrap_or_else(PoisonError::into_inner).put(key);
     }
 
-    /// The same for the use of one model.
+    /// Adds such a key for the use of one model, with the scope `inference`.
     pub fn add_for_model(&self, id: KeyId, text: &Secret, model: &str, now: Moment) {
         let scopes = [KeyScope::Inference];
         let key = Key::ready_made(id, digest(text.expose()), &scopes, now).only_for(model);
@@ -218,7 +218,7 @@ impl Keys {
         }
     }
 
-    /// Where use is counted that several servers share; `None`: this server counts alone.
+    /// What counts the use of keys that several servers share; `None`: this server counts alone.
     pub fn desk(&self) -> Option<Desk> {
         self.live().desk.clone()
     }
@@ -265,7 +265,7 @@ impl Keys {
     /// Writes when keys were last used. Blocks on the disk.
     ///
     /// # Errors
-    /// When it cannot be written; the next time tries again.
+    /// When it cannot be written; the next call tries again.
     pub fn save_last_used(&self) -> Result<(), StoreError> {
         let used: Vec<(Arc<Key>, u64)> = {
             let live = self.live();

@@ -22,7 +22,8 @@ impl Keys {
         self.0.sessions.get_or_init(PageSessions::default)
     }
 
-    /// Whether this is the text of a session of the server's owner, which is no key's.
+    /// Whether this is the text of a session that stands for the server's owner and for no key. If so, the session
+    /// counts as used.
     pub fn is_owners_session(&self, text: &str, now: Moment) -> bool {
         let session = self.page_sessions().find(text, now).filter(|it| it.holder().key().is_none());
         session.inspect(|session| session.used(now)).is_some()
@@ -47,7 +48,7 @@ impl Keys {
         self.valid(text, now).map(|key| Holder::of_key(&key))
     }
 
-    /// The key of a holder, if it still is what it was; `None` for the server's owner.
+    /// The key of a holder, if it still has the text that the holder stands for; `None` for the server's owner.
     ///
     /// # Errors
     /// [`Denied`] when the key was rotated or revoked, has expired or is forgotten.

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use base::Period;
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 
-/// The parts of a token: one token a minute is one part a millisecond, a whole number.
+/// The parts in which a token is counted: at one token a minute, one whole part comes back each millisecond.
 const PARTS: i128 = 60_000;
 
 /// Tokens a minute. It starts full, and refills steadily.
 ///
-/// This is no limiter of `governor`: that cannot give back the tokens that a job did not use, nor go below
-/// zero when a job used more than estimated.
+/// The limiters of the crate `governor` do not serve here: they cannot give back the tokens that a job did not use,
+/// nor go below zero when a job used more than estimated.
 #[derive(Debug, Clone)]
 pub(crate) struct Bucket {
     limit: u64,
@@ -78,7 +78,7 @@ impl Bucket {
     }
 }
 
-/// Tokens, or millionths of money, a day or a month, by the wall clock.
+/// A budget of tokens, or of millionths of money, for a day or a month of UTC, by the wall clock.
 ///
 /// A clock that jumps ahead begins another period. The period before is remembered: when the clock is put
 /// right, what was used in it counts again.

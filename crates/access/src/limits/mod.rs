@@ -6,7 +6,7 @@
 //!
 //! - `rate`: requests a minute
 //! - `allowance`: tokens a minute, a day or a month
-//! - `shared`: the same of several servers together
+//! - `shared`: the same limits, for several servers together
 
 pub(crate) mod allowance;
 mod rate;
@@ -129,7 +129,8 @@ impl Limits {
         Self { limits, count: Count::Shared(shared) }
     }
 
-    /// Other limits of the same key. If they are shared, what was used goes on to count.
+    /// Other limits of the same key. If they are shared, what was used goes on to count; otherwise counting begins
+    /// anew.
     pub(crate) fn changed(&self, limits: KeyLimits, now: Moment) -> Self {
         match &self.count {
             Count::Own(_) => Self::new(limits, now),
@@ -140,7 +141,8 @@ impl Limits {
         }
     }
 
-    /// Admits a job with an estimate of its charge. If other servers hold what it needs, it waits a second at most.
+    /// Admits a job with an estimate of its charge. If other servers hold what it needs, the call waits, a second at
+    /// most.
     pub(crate) async fn admit(
         &self,
         job: JobId,
@@ -155,7 +157,7 @@ impl Limits {
         }
     }
 
-    /// The same without a wait.
+    /// Admits a job as `admit` does, but without a wait.
     pub(crate) fn reserve(
         &self,
         job: JobId,
@@ -258,7 +260,7 @@ impl Meters {
         }
     }
 
-    /// The limit that is used up, apart from the rate, and the time until it is not.
+    /// A limit that is used up, other than requests a minute, and the time until something is left of it.
     fn full(
         &mut self,
         limits: &KeyLimits,

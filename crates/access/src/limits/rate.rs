@@ -16,7 +16,7 @@ use super::Gauge;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Requests a minute: all at once after a minute's rest, then evenly.
+/// Requests a minute: after a minute without requests, all may come at once; further ones at even distances.
 pub(crate) struct Rate {
     limit: NonZeroU32,
     limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, StateInformationMiddleware>,
@@ -24,7 +24,7 @@ pub(crate) struct Rate {
     clock: FakeRelativeClock,
     /// The time that the clock shows.
     shown: Instant,
-    /// How many more requests could have been made right after the last one, and when that was.
+    /// How many more requests could have been made right after the last one, and when the last one was made.
     last: (u32, Instant),
 }
 

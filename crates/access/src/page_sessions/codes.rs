@@ -17,7 +17,7 @@ use crate::{credential::digest, moment::Moment};
 /// How long a code is good for.
 pub const GOOD_FOR: Duration = Duration::from_secs(10 * 60);
 
-/// The most codes that are open at once, and the most of one holder: nobody uses up the others' share.
+/// The most codes that are open at once, and the most of one holder, so that no holder uses up all.
 const MOST: usize = 100;
 const MOST_OF_ONE: usize = 10;
 
@@ -60,7 +60,7 @@ impl LoginCodes {
         Some(open.swap_remove(at).holder)
     }
 
-    /// Those that are not too old.
+    /// The codes that are not too old. The others are removed.
     fn open(&self, now: Moment) -> MutexGuard<'_, Vec<Open>> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|code| now.steady < code.until);

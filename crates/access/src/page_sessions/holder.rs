@@ -5,8 +5,8 @@ use store::{KeyDigest, PageSessionRecord};
 
 use crate::keys::Key;
 
-/// A key or the server's owner, with the text that they had when the session was made: with another text the session
-/// ends.
+/// A key or the server's owner, with the hash of the key's or the administrator's token's text when the session was
+/// made. Once that text has changed, the session no longer works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     pub(super) key: Option<KeyId>,

@@ -1,5 +1,5 @@
-//! Sessions of the web page. A session is a credential that stands for its holder: a key, or the server's owner. What
-//! the holder may do and how much decides the holder's own key, also for the session.
+//! Sessions of the web page. A session is a credential that stands for its holder: a key, or the server's owner. The
+//! holder's own key decides what the session may do, and how much.
 //!
 //! - `session`: one session
 //! - `holder`: whom it stands for
@@ -62,12 +62,13 @@ impl PageSessions {
     pub fn open(store: Arc<dyn PageSessionStore>, owner: Token) -> Result<Self, StoreError> {
         let (current, former): (Vec<_>, Vec<_>) =
             store.load_page_sessions()?.into_iter().partition(|it| is_current(it, Some(&owner)));
-        // One that stays in the store is passed over the next time, too.
+        // If one stays in the store, the next start leaves it out, too.
         former.iter().for_each(|record| drop(store.forget_page_session(&record.id)));
         Ok(Self::of(store, Some(owner), live(current)))
     }
 
-    /// The same for a store that other servers use, too: sessions of an owner with another token are theirs.
+    /// Loads the sessions in a store that other servers use, too. Sessions of an owner with another token are those
+    /// servers', and stay in the store.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -156,8 +157,8 @@ impl PageSessions {
         Ok((session, text))
     }
 
-    /// The session of this text, unless it has ended by itself. Whether its holder still may do something is for the
-    /// keys to say.
+    /// The session of this text, unless it has expired. Whether its holder still may do anything is not checked here
+    /// but by [`Keys`](crate::keys::Keys).
     pub fn find(&self, text: &str, now: Moment) -> Option<Arc<PageSession>> {
         if !has_session_form(text) {
             return None;
@@ -166,7 +167,7 @@ impl PageSessions {
         (session.has_text(text) && !session.is_expired(now)).then_some(session)
     }
 
-    /// All sessions that have not ended by themselves, the oldest first.
+    /// All sessions that have not expired, the oldest first.
     pub fn list(&self, now: Moment) -> Vec<Arc<PageSession>> {
         let is_live = |session: &&Arc<PageSession>| !session.is_expired(now);
         let mut all: Vec<_> = self.live().values().filter(is_live).cloned().collect();
@@ -193,7 +194,7 @@ impl PageSessions {
         expired.map(|session| session.id().clone()).collect()
     }
 
-    /// Forgets those that have expired. Blocks on the disk.
+    /// Forgets the sessions that have expired. Blocks on the disk.
     ///
     /// # Errors
     /// When that cannot be written; they have ended even then.
@@ -206,7 +207,7 @@ impl PageSessions {
     /// Writes when sessions were last used. Blocks on the disk.
     ///
     /// # Errors
-    /// When it cannot be written; the next time tries again.
+    /// When it cannot be written; the next call tries again.
     pub fn save_last_used(&self) -> Result<(), StoreError> {
         let used: Vec<_> = {
             let live = self.live();
@@ -233,11 +234,11 @@ impl PageSessions {
             (false, true) => all.first(),
             (false, false) => None,
         };
-        // If one stays in the store, the next start brings it back as the oldest, and it is the next to go.
+        // If it stays in the store, the next start brings it back as the oldest, and it is the first to go again.
         oldest.into_iter().for_each(|session| drop(self.forget(session)));
     }
 
-    /// It ends at once, and is then taken out of the store.
+    /// Ends a session at once, then deletes it from the store.
     fn forget(&self, session: &PageSession) -> Result<(), StoreError> {
         self.live_mut().remove(session.digest());
         session.end();

@@ -19,6 +19,7 @@ pub struct PageSession {
     record: PageSessionRecord,
     /// In seconds since 1970; 0 means never.
     last_used: AtomicU64,
+    /// The value of `last_used` that the store has.
     saved_use: AtomicU64,
     /// Cancelled when its connections have to end.
     ended: CancellationToken,
@@ -37,8 +38,8 @@ impl PageSession {
         &self.id
     }
 
-    /// Waits until it is revoked, signed out, expired or made room for another: then its connections have to end. The
-    /// end of its holder's key is for the key to say.
+    /// Waits until it is revoked, signed out, expired or displaced by a newer one: then its connections have to end.
+    /// It does not wait for the end of its holder's key.
     pub async fn ended(&self) {
         self.ended.cancelled().await;
     }

@@ -1,4 +1,4 @@
-//! The content of a backup: a fixed list, so that no file gets into it unnoticed.
+//! The content of a backup. It is a fixed list, so that no file gets into a backup unnoticed.
 
 use std::{
     fs, io,
@@ -17,13 +17,14 @@ pub(super) const DATABASES: [&str; 2] = [DATABASE, SHARED];
 const FILES: [&str; 6] =
     [ADMIN_TOKEN, CLIENT_TOKEN, WORKER_SECRET, SERVER_ID, MESH_KEY, MESH_PROOFS];
 
-/// The workspace's own, in the data directory or elsewhere.
+/// The workspace's directory, if it is in the data directory, and its name in a backup in any case.
 const WORKSPACE: &str = "workspace";
-/// The workspace's id, and the output of its sessions.
+/// The file of the workspace's id.
 const WORKSPACE_FILES: &str = "node.id";
+/// The directory with the output of the workspace's sessions.
 const HISTORY: &str = "history";
 
-/// The files that no backup has, for people.
+/// What no backup has, in words for people.
 pub const NOT_IN_IT: &str =
     "models and model engines, files that agents keep for themselves, the projects' own files";
 
@@ -36,7 +37,7 @@ pub struct Source {
     pub workspace_dir: Option<PathBuf>,
     /// Files elsewhere: the configuration, the certificate and its key.
     pub outside: Vec<PathBuf>,
-    /// Whether the output of sessions goes along.
+    /// Whether the backup has the output of sessions.
     pub history: bool,
 }
 
@@ -50,7 +51,7 @@ pub(super) struct BackupFile {
 }
 
 impl Source {
-    /// The files beside the databases, those that are there.
+    /// The files beside the databases, without those that are missing.
     pub(super) fn files(&self) -> io::Result<Vec<BackupFile>> {
         let mut all: Vec<BackupFile> = FILES.iter().map(|name| self.of_data(name)).collect();
         let workspace = self.workspace_dir.clone();
@@ -66,7 +67,7 @@ impl Source {
         all.extend(self.outside.iter().filter_map(|path| outside(path)));
         all.retain(|wanted| wanted.path.is_file());
         all.sort_by(|a, b| a.name.cmp(&b.name));
-        // Two files of one name that are elsewhere: the first counts.
+        // Of two outside files with the same name, only the first is taken.
         all.dedup_by(|a, b| a.name == b.name);
         Ok(all)
     }

@@ -1,13 +1,14 @@
 //! A server's data in one file, and back.
 //!
-//! A backup is made beside the server, not by it: SQLite copies a database while others write to it, and the rest are small
-//! files that are written whole, or only grow. So a backup needs no token, and works for a server that hangs or is stopped.
+//! A backup is made beside the server, not by it. SQLite copies a database while other processes write to it. All
+//! other files are small and written whole, or only grow. So a backup needs no token, and works for a server that
+//! hangs or is stopped.
 //!
-//! The file is a tar archive under gzip. Its first entry says which form it has, its last one lists all files with their
-//! sums, so that a file that was cut is noticed.
+//! The file is a tar archive, compressed by gzip. Its first entry says which form the archive has. Its last one lists
+//! all files with their sums, so that an archive that was cut is noticed.
 //!
-//! - `contents`: what is in it, and what is not
-//! - `write`: makes it; `read`: lists and checks it; `restore`: puts it back
+//! - `contents`: what is in a backup, and what is not
+//! - `write`: makes a backup; `read`: lists and checks it; `restore`: puts it back
 //! - `tar`: heads of entries, as bytes
 
 mod contents;
@@ -35,9 +36,9 @@ pub use self::{
 /// The form of archives that this version writes, and the newest that it reads.
 const FORMAT: u32 = 1;
 
-/// The first entry.
+/// The name of the first entry.
 const HEAD: &str = "warren-backup.json";
-/// The last entry.
+/// The name of the last entry.
 const MANIFEST: &str = "manifest.json";
 
 /// The content of the first entry.
@@ -60,7 +61,8 @@ struct Manifest {
 /// A file of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// Its path: below `data/` as in the data directory; below `outside/` what was elsewhere.
+    /// Its path: below `data/` its place in the data directory, or below `outside/` the name of a file that was
+    /// elsewhere.
     pub path: String,
     /// Its length.
     pub bytes: u64,
@@ -71,23 +73,23 @@ pub struct FileEntry {
 /// The content of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Contents {
-    /// The maker and the time.
+    /// The version that made it, and when.
     #[serde(flatten)]
     pub head: Head,
     /// Its files, in their order.
     pub files: Vec<FileEntry>,
 }
 
-/// The sum of some bytes in hex, as manifests have it.
+/// A SHA-256 in hex, as manifests have it.
 fn hex(sum: impl AsRef<[u8]>) -> String {
     sum.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A directory for unfinished files, which only its owner can enter. It is removed when this is dropped.
+/// A directory for unfinished files. Only its owner can enter it. It is removed when this is dropped.
 struct PartialDir(PathBuf);
 
 impl PartialDir {
-    /// Makes the directory. Its name is a new one, so that a killed run does not stand in the way.
+    /// Makes the directory. Its name ends at random, so that the directory of a killed run is not in the way.
     fn new(parent: &Path, name: &str) -> io::Result<Self> {
         let path = parent.join(format!(".{name}-{:08x}", rand::random::<u32>()));
         DirBuilder::new().private().create(&path)?;
@@ -101,7 +103,7 @@ impl PartialDir {
 
 impl Drop for PartialDir {
     fn drop(&mut self) {
-        // Its contents may have been moved away; what is left is of no use.
+        // Finished files were moved out before. The rest is of no use.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -20,11 +20,11 @@ use super::{
 
 /// The longest first entry, in bytes.
 const LONGEST_HEAD: u64 = 64 * 1024;
-/// The longest list of files: some 500,000 of them.
+/// The longest list of files, in bytes: enough for some 500,000 files.
 const LONGEST_MANIFEST: u64 = 128 * 1024 * 1024;
 /// The most files.
 const MOST_FILES: usize = 500_000;
-/// The most bytes behind the end of an archive, which `tar` pads.
+/// The most bytes after the end of an archive: `tar` pads archives with zeros.
 const MOST_BEHIND: u64 = 1024 * 1024;
 
 /// Reads a backup to its end, and checks its form and every sum. Blocks.
@@ -38,7 +38,8 @@ pub fn check(path: &Path) -> anyhow::Result<Contents> {
     })
 }
 
-/// Reads a backup. `take` gets each file with its path, and reads all of it. Whether it is whole is known only at the end.
+/// Reads a backup. `take` gets each file with its path, and must read all of it. Only once this returns without an
+/// error is it known that the backup is whole.
 pub(super) fn read(
     path: &Path,
     mut take: impl FnMut(&str, &mut dyn Read) -> anyhow::Result<()>,
@@ -131,7 +132,7 @@ impl<R: io::BufRead> Archive<R> {
         self.0.read_exact(&mut rest[..bytes]).context("it is damaged, or was cut")
     }
 
-    /// Reads to the end of the compressed file, whose own sum is checked there.
+    /// Reads to the end of the compressed file, where gzip's own sum is checked.
     fn end(&mut self) -> anyhow::Result<()> {
         let mut rest = Vec::new();
         self.0.by_ref().take(MOST_BEHIND).read_to_end(&mut rest).context("it is damaged")?;
@@ -143,12 +144,13 @@ impl<R: io::BufRead> Archive<R> {
     }
 }
 
-/// Whether a part of a path is more than the name of a file or directory: Windows has names of disks.
+/// Whether a part of a path is more than the name of a file or directory, such as the name of a disk on Windows.
 fn leads_away(part: &str) -> bool {
     !matches!(Path::new(part).components().next(), Some(Component::Normal(_)))
 }
 
-/// Refuses a path that leads out of where files are restored, or to where none is.
+/// Refuses a path that leads out of the directory into which files are restored, or that is below neither `data/` nor
+/// `outside/`.
 fn refuse_path(path: &str) -> anyhow::Result<()> {
     let parts: Vec<Component<'_>> = Path::new(path).components().collect();
     let is_plain = parts.iter().all(|part| matches!(part, Component::Normal(_)))

@@ -16,11 +16,11 @@ use crate::{
     system::{give_all, owner},
 };
 
-/// The beginning of the directory that the former data is moved into; the time follows it.
+/// The beginning of the name of the directory into which the former data is moved. The time follows it.
 const BEFORE: &str = "before-restore-";
-/// The beginning of directories of files that are being restored.
+/// The beginning of the names of directories with files that are being restored.
 const UNFINISHED: &str = ".restoring-";
-/// Where files go that were outside of the data directory.
+/// The directory for files that were outside of the data directory.
 const OUTSIDE: &str = "restored";
 
 /// A data directory that was restored.
@@ -30,21 +30,21 @@ pub struct Restoration {
     pub data_dir: PathBuf,
     /// The content that was put into it.
     pub contents: Contents,
-    /// Where the former data is, if there was any.
+    /// The directory with the former data, if there was any.
     pub before: Option<PathBuf>,
-    /// Where the files are that were elsewhere, if there are any.
+    /// The directory with the files that were outside of the data directory, if there are any.
     pub outside: Option<PathBuf>,
 }
 
-/// Restores a backup into a data directory that no server uses. It is read and checked as a whole before anything there
-/// changes. Former data is moved aside, if `force` says so; models stay. Blocks.
+/// Restores a backup into a data directory that no server uses. The whole backup is read and checked before anything
+/// in the directory changes. With `force`, former data is moved aside; models stay. Blocks.
 ///
 /// # Errors
-/// When a server uses the directory, there is data in it and no `force`, the backup is damaged or newer than this
+/// When a server uses the directory, it has data and `force` is not set, the backup is damaged or newer than this
 /// Warren, or files cannot be written. Then the directory is as before.
 pub fn restore(archive: &Path, data_dir: &Path, force: bool) -> anyhow::Result<Restoration> {
     let data = DataDir::open(data_dir).context("only a stopped server's data can be restored")?;
-    // A link to it stays a link.
+    // If the directory is given as a link, the link stays: the files go to its target.
     let target = data_dir.canonicalize()?;
     let former = former(&target)?;
     remove_unfinished(&target)?;
@@ -124,7 +124,7 @@ fn check_databases(staging: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Root restores for the user whose directory it is.
+/// Gives the restored files to the user who owns the data directory: root restores for that user.
 fn give_to_owner(target: &Path, staging: &Path) -> anyhow::Result<()> {
     let Some((uid, gid)) = owner(&fs::metadata(target)?) else { return Ok(()) };
     let gave = give_all(staging, uid, gid);
@@ -133,7 +133,7 @@ fn give_to_owner(target: &Path, staging: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Moves the former data into a directory of its own. If that fails it is moved back.
+/// Moves the former data into a directory of its own. If that fails, the data is moved back.
 fn move_aside(target: &Path, former: &[String]) -> anyhow::Result<Option<PathBuf>> {
     if former.is_empty() {
         return Ok(None);
@@ -166,7 +166,7 @@ fn new_place(target: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Moves everything in a directory to another one of the same disk. If that fails it is moved back.
+/// Moves everything in a directory into another one on the same disk. If that fails, all is moved back.
 fn move_all(from: &Path, to: &Path) -> anyhow::Result<()> {
     let mut moved = Vec::new();
     for entry in fs::read_dir(from)? {

@@ -15,18 +15,18 @@ pub(super) struct Entry {
 /// Why a head cannot be written or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BadEntry {
-    /// A path that does not fit.
+    /// The path is too long for the fields.
     #[error("the path {0:?} is too long for an archive")]
     Path(String),
-    /// No head of an entry.
+    /// The block is no head of an entry.
     #[error("it is no tar archive, or damaged")]
     Damaged,
-    /// A link, a device or a directory.
+    /// The entry is a link, a device or a directory.
     #[error("{0:?} is no file")]
     NoFile(String),
 }
 
-/// The places of the fields.
+/// The places of the fields in the block.
 const NAME: std::ops::Range<usize> = 0..100;
 const MODE: std::ops::Range<usize> = 100..108;
 const OWNER: std::ops::Range<usize> = 108..116;
@@ -74,7 +74,7 @@ impl Entry {
         }
     }
 
-    /// The path as its prefix and its name. They are divided at a slash.
+    /// The path as its prefix and its name, divided at a slash; `None` if it is too long.
     fn split(&self) -> Option<(&str, &str)> {
         if self.path.len() <= NAME.len() {
             return Some(("", &self.path));
@@ -86,21 +86,21 @@ impl Entry {
     }
 }
 
-/// How many bytes follow a file up to the next block.
+/// How many bytes of padding follow a file of this length, up to the next block.
 pub(super) fn padding(bytes: u64) -> usize {
     let over = bytes % BLOCK as u64;
     // Less than a block, so it fits.
     if over == 0 { 0 } else { BLOCK - over as usize }
 }
 
-/// A number in octal digits, with a NUL behind.
+/// Writes a number in octal digits, with a NUL after them.
 fn octal(field: &mut [u8], number: u64) {
     let digits = field.len() - 1;
     let text = format!("{number:0digits$o}");
     field[..digits].copy_from_slice(&text.as_bytes()[text.len() - digits..]);
 }
 
-/// A length: in octal digits up to 8 GiB, then in binary with a mark before it, as GNU and BSD write it.
+/// Writes a length: below 8 GiB in octal digits, otherwise in binary after a mark, as GNU and BSD write it.
 fn size(field: &mut [u8], bytes: u64) {
     if bytes < 1 << 33 {
         return octal(field, bytes);

@@ -23,7 +23,7 @@ use crate::{
     stores::has_shared,
 };
 
-/// A file up to this size is read before its head is written, so that it may grow or be replaced meanwhile.
+/// A file up to this size, in bytes, is read before its head is written, so that it may grow or be replaced meanwhile.
 const AT_ONCE: u64 = 64 * 1024 * 1024;
 
 /// The compression: a stronger one takes several times as long for a tenth of the size.
@@ -38,17 +38,18 @@ pub struct Backup {
     pub bytes: u64,
     /// Its content.
     pub contents: Contents,
-    /// Whether a server used the data meanwhile.
+    /// Whether a server used the data when the backup began.
     pub running: bool,
-    /// Whether the server shares its keys and its usage with others: they are not in it.
+    /// Whether the server shares its keys and its usage with other servers: then the backup does not have these.
     pub shares: bool,
 }
 
-/// Writes a backup to a file, or to a file of a new name in a directory. It appears whole, or not at all. Blocks.
+/// Writes a backup to the file `to`; if `to` is a directory, to a file in it, with the time in its name. The file
+/// appears whole, or not at all. Blocks.
 ///
 /// # Errors
-/// When there is no data, it cannot be read, a database is damaged, the file is there and `replace` does not say that it
-/// may go, or it cannot be written.
+/// When there is no data, the data cannot be read, a database is damaged, the file exists and `replace` is not set, or
+/// the file cannot be written.
 pub fn backup(source: &Source, to: &Path, replace: bool) -> anyhow::Result<Backup> {
     let data_dir = source.data_dir.display();
     if !has_database(&source.data_dir) {
@@ -89,7 +90,7 @@ fn archive(
     for name in DATABASES {
         let (path, copy) = (source.data_dir.join(name), staging.join(name));
         if path.exists() {
-            // By SQLite, as the database is at one moment: a server may write to it meanwhile.
+            // SQLite copies it as it is at one moment: a server may write to it meanwhile.
             store::sqlite::copy::copy(&path, &copy)?;
             archive.add_file(&format!("data/{name}"), &copy)?;
             fs::remove_file(copy)?;
@@ -126,7 +127,7 @@ impl Archive {
         };
         let length = file.metadata()?.len();
         if length > AT_ONCE {
-            // Such a file only grows: what it has now goes along.
+            // A file of this size only grows. The backup gets what it has now.
             return self.add(name, length, file.take(length));
         }
         let mut bytes = Vec::new();
@@ -147,7 +148,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Adds an entry that is no file of the backup.
+    /// Adds an entry that is not in the list of files.
     pub(super) fn add_text(&mut self, name: &str, text: &[u8]) -> anyhow::Result<()> {
         let entry = Entry { path: name.to_owned(), bytes: text.len() as u64 };
         self.out.write_all(&entry.encode()?)?;
@@ -167,7 +168,7 @@ impl Archive {
     }
 }
 
-/// A reader that sums up what passes.
+/// A reader that computes the SHA-256 of all that is read.
 pub(super) struct SumReader<R> {
     pub(super) from: R,
     pub(super) sum: Sha256,

@@ -15,14 +15,15 @@ use super::{
     not_found,
 };
 
-/// How long a member has to make a key.
+/// How long a member may take to make a key.
 const WITHIN: Duration = Duration::from_secs(10);
 
 /// A session that uses a model which may be at another member.
 pub(super) struct Borrower {
     pub(super) session: SessionId,
     pub(super) model: String,
-    /// Held while a member is looked for, so that several requests make one key.
+    /// The key of the session at another member, if it has one. Locked while a member is looked for, so that several
+    /// requests together make one key.
     lent: Mutex<Option<Arc<LentKey>>>,
     /// Cancelled when the session's own key has ended.
     ended: CancellationToken,
@@ -30,12 +31,13 @@ pub(super) struct Borrower {
 
 /// A key of the session at another member. It ends when this is dropped.
 pub(super) struct LentKey {
+    /// The member's node id.
     pub(super) node: String,
     /// The member's name, for people.
     pub(super) name: String,
-    /// Ends when the circuit does.
+    /// The task that keeps the circuit open, and ends when the circuit does.
     holding: AbortOnDropHandle<()>,
-    /// Cancelled when it is not to be used any more.
+    /// Cancelled when the key must not be used any more.
     over: CancellationToken,
 }
 
@@ -45,7 +47,7 @@ impl Borrower {
         Self { session, model: model.to_owned(), lent, ended }
     }
 
-    /// The session's own key has ended.
+    /// Notes that the session's own key has ended.
     pub(super) fn end(&self) {
         self.ended.cancel();
     }
@@ -55,11 +57,11 @@ impl Borrower {
         format!("session:{}", self.session)
     }
 
-    /// The key that the session has at another member, made now if necessary; `None` if its model is
-    /// here.
+    /// The key that the session has at another member. If it has none, it is made now. `None` if this server has the
+    /// model, or should wait for it.
     ///
     /// # Errors
-    /// The client's error, if no member has the model, or it makes no key.
+    /// The error for the client, if no member has the model, or the member that has it makes no key.
     pub(super) async fn lent_key(
         &self,
         cluster: &Cluster,
@@ -107,7 +109,7 @@ impl Borrower {
 }
 
 impl LentKey {
-    /// The member does not serve the model any more: the next request looks for another one.
+    /// Notes that the member no longer serves the model: the next request looks for another member.
     pub(super) fn give_up(&self) {
         self.over.cancel();
     }
@@ -117,7 +119,7 @@ impl LentKey {
     }
 }
 
-/// Holds a circuit until it ends, or the session does.
+/// Keeps a circuit open until it ends, or the session does.
 async fn hold(mut circuit: Circuit, ended: CancellationToken) {
     let ending = async { while circuit.next().await.is_ok() {} };
     tokio::select! {

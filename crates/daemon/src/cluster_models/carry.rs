@@ -25,7 +25,7 @@ use super::{
 /// The longest piece of a body in one frame, in bytes.
 const PIECE: usize = 60 * 1024;
 
-/// The time after which a client whose request finds no place should try again.
+/// The time after which a client should try again if too many requests are under way.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// The way of a session's requests to the member that has its model.
@@ -54,7 +54,7 @@ impl Carrier {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let ask =
             Ask::Request { session: self.borrower.session, path, headers: fields(&parts.headers) };
-        // A circuit that has ended says so when it is read.
+        // If the circuit has ended, the read below fails.
         let _ended = circuit.send(frame(&ask));
         let sending = tokio::spawn(send(body, circuit.requests()));
         let sending = AbortOnDropHandle::new(sending);
@@ -101,10 +101,10 @@ impl Carrier {
     }
 }
 
-/// An answer on its way. If it is dropped, the member hears that the client has left.
+/// An answer on its way. If it is dropped, its circuit closes, and so the member hears that the client has left.
 struct Answer {
     circuit: Circuit,
-    /// The beginning of an error's words.
+    /// The beginning of the words of an error.
     words: String,
     _sending: AbortOnDropHandle<()>,
     _place: OwnedSemaphorePermit,
@@ -135,8 +135,8 @@ impl Answer {
     }
 }
 
-/// Sends the body of a request, as fast as the circuit takes it. A body that breaks off has no end:
-/// its client is gone, and the circuit closes with it.
+/// Sends the body of a request, as fast as the circuit takes it. If the body breaks off, no end is sent: its client is
+/// gone, and the circuit closes.
 async fn send(body: Body, outbox: Outbox) {
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {

@@ -1,5 +1,5 @@
-//! Which member has a model. The members are asked when it is needed: models come and go with every
-//! link of a worker, and an entry of the replica would be written to every member's disk for each.
+//! Which member has a model. The members are asked when a model is needed. Models come and go with every
+//! link of a worker: if the replica had them, each change would be written to the disk of every member.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{
     messages::{Ask, Reply, frame, read},
 };
 
-/// How long members have to say which models they have.
+/// How long members may take to say which models they have.
 const WITHIN: Duration = Duration::from_secs(2);
 /// The most members that are asked, and listed in an error.
 const MOST_MEMBERS: usize = 64;
@@ -23,21 +23,22 @@ const MOST_LISTED: usize = 16;
 /// Where a model is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// At this server, or nowhere that this server knows of.
+    /// At this server; or this server handles the request because it knows no other member or has served the model
+    /// before.
     Here,
     /// At the member with this node id.
     Member(String),
-    /// At no member that said what it has, with words that list what there is.
+    /// At no member that has answered.
     Nowhere {
-        /// The list, for people.
+        /// Words for people, which list the models that there are.
         words: String,
         /// Whether a member could not be asked, so that it may have the model.
         may_be_away: bool,
     },
 }
 
-/// Finds a model: here, then at the member that says first that it has it. A model that was here
-/// before is waited for here.
+/// Finds a model: here, or else at the member that is the first to say that it has the model. If no member has it, but
+/// this server has served it before, the request waits here for its return.
 pub(super) async fn find(cluster: Option<&Cluster>, offers: &dyn Offers, model: &str) -> Place {
     if offers.serves(model) {
         return Place::Here;
@@ -79,7 +80,7 @@ pub(super) async fn find(cluster: Option<&Cluster>, offers: &dyn Offers, model: 
 enum Answer {
     Has,
     HasOthers(Vec<String>),
-    /// Nothing in time.
+    /// No answer in time, or none that can be read.
     Nothing,
     /// No link leads to it.
     Away,
@@ -95,7 +96,8 @@ async fn ask(cluster: &Cluster, other: &MemberStatus, model: &str) -> Answer {
     }
 }
 
-/// Opens a circuit to the models of a member, for `who`, and asks for something.
+/// Opens a circuit to the models of a member, in the name of `who`, and asks for something. Returns the circuit and
+/// the first answer.
 ///
 /// # Errors
 /// Words for people, if the circuit ends, or the answer cannot be read.
@@ -107,7 +109,7 @@ pub(super) async fn first_reply(
 ) -> Result<(Circuit, Reply), String> {
     let caller = Caller { who: who.to_owned(), role: Role::Write, member: None };
     let mut circuit = cluster.open_service(node, Service::Models, caller);
-    // A circuit that has ended says so when it is read.
+    // If the circuit has ended, the read below fails.
     let _ended = circuit.send(frame(ask));
     let heard = circuit.next().await.map_err(|ended| ended.to_string())?;
     let reply = read(&heard).ok_or("its answer cannot be read; does it run an older Warren?")?;

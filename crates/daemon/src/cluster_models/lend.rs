@@ -23,7 +23,7 @@ use super::{
     serve,
 };
 
-/// How long a member may take to say what it wants, and to leave when it has been answered.
+/// How long a member may take to say what it wants, and to close the circuit after the answer.
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
 /// The most keys for sessions of one member.
 pub(super) const MOST_KEYS: usize = 1024;
@@ -52,7 +52,7 @@ pub(super) struct Borrower {
 /// The key of such a session.
 #[derive(Clone)]
 pub(super) struct SessionKey {
-    /// Tells it from the key that replaces it, when its member asks again.
+    /// Tells the key from the one that replaces it if the member asks again.
     number: u64,
     pub(super) id: KeyId,
     pub(super) secret: Secret,
@@ -64,7 +64,7 @@ impl KeyLender {
         Self { offers, router, keys, places, lent, next }
     }
 
-    /// The key of a session.
+    /// The key of a session, if it has one.
     pub(super) fn get(&self, borrowing: &Borrower) -> Option<SessionKey> {
         self.lock().get(borrowing).cloned()
     }
@@ -99,7 +99,8 @@ impl KeyLender {
         Reply::Models { has: self.offers.serves(model), models }
     }
 
-    /// The session has a key until its member closes the circuit, or stays away.
+    /// Makes a key for a session. The key lives until the session's member closes the circuit, or the circuit ends
+    /// because the member stays away.
     async fn lend_while_open(
         &self,
         served: &mut Served,
@@ -121,7 +122,7 @@ impl KeyLender {
         until_left(&mut served.requests).await;
     }
 
-    /// Makes a key for a session, which replaces an earlier one.
+    /// Makes a key for a session. It replaces an earlier key of the session.
     pub(super) fn lend(
         &self,
         borrowing: &Borrower,
@@ -159,7 +160,7 @@ impl KeyLender {
     }
 }
 
-/// Ends a key, also if its task panics or is aborted.
+/// Ends a key when this is dropped, so also if its task panics or is aborted.
 struct Ends<'a> {
     lender: &'a KeyLender,
     borrowing: &'a Borrower,
@@ -172,8 +173,8 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Serves the sessions of a cluster's members. Weak, because the models have the cluster, and it
-/// has this.
+/// Serves the sessions of a cluster's members. The reference is weak, because [`ClusterModels`] has the cluster, and
+/// the cluster has this.
 pub(super) struct KeyLenderHost(pub(super) Weak<ClusterModels>);
 
 impl Host for KeyLenderHost {
@@ -183,7 +184,7 @@ impl Host for KeyLenderHost {
             let cluster = models.cluster()?;
             Some((models, cluster))
         }) else {
-            // Its token says at once that nothing will be answered.
+            // The member hears at once that there will be no answer.
             return served.done.cancel();
         };
         let member = cluster.name_of(&served.from);
@@ -195,7 +196,7 @@ impl Host for KeyLenderHost {
     }
 }
 
-/// Waits until the member has closed the circuit. What it says meanwhile is ignored.
+/// Waits until the member has closed the circuit. What the member sends meanwhile is ignored.
 pub(super) async fn until_left(requests: &mut OutboxReader) {
     while requests.next().await.is_some() {}
 }

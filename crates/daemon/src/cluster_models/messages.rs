@@ -16,16 +16,16 @@ pub(super) const MAX_FRAME: usize = 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Ask {
-    /// Whether it has a model, and which it has.
+    /// Asks whether the member has a model, and which models it has.
     Find {
         /// The model, or an alias.
         model: String,
     },
-    /// A key for a session, as long as this circuit is open.
+    /// Asks for a key for a session. The key lives as long as this circuit is open.
     Lend {
         /// The session.
         session: SessionId,
-        /// The only model that it is for.
+        /// The only model that the key is for.
         model: String,
     },
     /// A request with a session's key. Its body follows.
@@ -41,20 +41,20 @@ pub(super) enum Ask {
     End,
 }
 
-/// The answer to it.
+/// The answer to an [`Ask`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Reply {
-    /// To [`Ask::Find`].
+    /// The answer to [`Ask::Find`].
     Models {
-        /// Whether it has the model.
+        /// Whether the member has the model.
         has: bool,
-        /// All that it has.
+        /// The models that it has.
         models: Vec<String>,
     },
-    /// There is a key for the session.
+    /// The answer to [`Ask::Lend`]: the session has a key now.
     Lent,
-    /// It does not do what is asked.
+    /// The member does not do what was asked.
     Refused {
         /// The reason, for people.
         message: String,
@@ -78,11 +78,11 @@ impl Reply {
 
 /// A message as a frame.
 pub(super) fn frame(message: &impl Serialize) -> Frame {
-    // Text, flags and numbers are always JSON.
+    // The messages have only text, flags, numbers and lists, which always become JSON.
     Frame::from(serde_json::to_string(message).unwrap_or_default())
 }
 
-/// The message of a frame; none if it is a piece of a body, or cannot be read.
+/// The message of a frame; `None` if the frame is a piece of a body, or cannot be read.
 pub(super) fn read<Message: DeserializeOwned>(frame: &Frame) -> Option<Message> {
     match frame {
         Frame::Text(text) => serde_json::from_str(text).ok(),

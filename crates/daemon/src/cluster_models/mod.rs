@@ -1,14 +1,14 @@
-//! The models of a cluster's members for the sessions of any other.
+//! The models of a cluster's members, for the sessions of other members.
 //!
 //! An agent asks its own machine's server, with its session's key. If this server does not have the
 //! model, the request goes over a circuit to a member that has it. That member makes a key of its own
 //! for the session, for this model only, and counts the usage for it. The key lives as long as the
 //! circuit by which it was asked for.
 //!
-//! - [`ClusterModels`]: the whole, on both sides
+//! - [`ClusterModels`]: both sides: models of other members for sessions here, and models here for their sessions
 //! - `find`: which member has a model
 //! - `borrow`: the key that another member has made for a session; `carry`: a request with it
-//! - `lend`: keys for sessions of other members; `serve`: a request with one
+//! - `lend`: keys for sessions of other members; `serve`: a request with such a key
 //! - `messages`: the messages of the two sides
 
 mod borrow;
@@ -59,7 +59,7 @@ pub(crate) struct ClusterModels {
 }
 
 impl ClusterModels {
-    /// Those of this server.
+    /// The models of a cluster, of which this server is not a member yet.
     pub(crate) fn of(api: &Api, keys: &Keys) -> Self {
         Self::new(Arc::new(api.clone()), api::consumers(api.clone()), keys)
     }
@@ -70,13 +70,13 @@ impl ClusterModels {
         Self { offers, cluster, borrowers, places, lender }
     }
 
-    /// This server is a member's from now on.
+    /// Notes that this machine is a member of a cluster from now on.
     pub(crate) fn join(self: &Arc<Self>, cluster: &Cluster) {
         cluster.serve(Service::Models, Arc::new(KeyLenderHost(Arc::downgrade(self))));
         *self.cluster.write().unwrap_or_else(PoisonError::into_inner) = Some(cluster.clone());
     }
 
-    /// This server is no member's any more.
+    /// Notes that this machine is no longer a member.
     pub(crate) fn leave(&self) {
         *self.cluster.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -135,7 +135,8 @@ impl Elsewhere for ClusterModels {
     }
 }
 
-/// The error for a model that no member has. If one could not be asked, clients try again.
+/// The error for a model that no member has. If a member could not be asked, the status is one after which clients try
+/// again.
 fn not_found(words: String, may_be_away: bool) -> ApiError {
     let (status, kind) = match may_be_away {
         true => (StatusCode::SERVICE_UNAVAILABLE, Kind::Server),
@@ -146,13 +147,13 @@ fn not_found(words: String, may_be_away: bool) -> ApiError {
 
 /// The models of this server, aliases among them.
 trait Offers: Send + Sync {
-    /// Those that are served now.
+    /// The models that are served now.
     fn served(&self) -> Vec<String>;
 
-    /// Whether this one is.
+    /// Whether this model is served now.
     fn serves(&self, model: &str) -> bool;
 
-    /// Whether it was once, so that requests wait for its return.
+    /// Whether this model was served before, so that requests wait for its return.
     fn has_served(&self, model: &str) -> bool;
 }
 
@@ -173,12 +174,12 @@ impl Offers for Api {
 /// The most requests that are under way at a time from one member to another.
 const MOST_REQUESTS: usize = 64;
 
-/// The places of requests, by member. Clones share them.
+/// The places for requests that are under way, by the member's node id. Clones share them.
 #[derive(Clone, Default)]
 struct Places(Arc<Mutex<BTreeMap<String, Arc<Semaphore>>>>);
 
 impl Places {
-    /// A place with this member; none if all are taken.
+    /// A place for a request to or from this member; `None` if all are taken.
     fn take(&self, node: &str) -> Option<OwnedSemaphorePermit> {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_node = places

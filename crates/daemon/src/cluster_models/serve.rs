@@ -16,14 +16,13 @@ use super::{
     messages::{Ask, Reply, fields, frame, headers, read},
 };
 
-/// The pieces of a body that wait for the API.
+/// The most pieces of a body that wait for the API.
 const PIECES: usize = 4;
 
 /// A piece of a body, or why it broke off.
 type Piece = Result<Bytes, &'static str>;
 
-/// Serves a request, given by its path and headers, until the answer is complete and the client has
-/// left.
+/// Serves a request. `head` is its path and headers. Returns once the answer is complete and the client has left.
 pub(super) async fn request(
     lender: &KeyLender,
     borrowing: &Borrower,
@@ -65,7 +64,7 @@ async fn serve(
     let _reading = AbortOnDropHandle::new(reading);
     let request = made.map(|()| body(pieces));
     let answering = async {
-        // The router's error type has no values.
+        // A router never fails: the type of its error has no values.
         let Ok(response) = lender.router.clone().oneshot(request).await;
         let _client_gone = answer(response, answers).await;
         left.cancelled().await;
@@ -90,8 +89,8 @@ fn body(pieces: mpsc::Receiver<Piece>) -> Body {
     Body::from_stream(pieces)
 }
 
-/// Reads the body, then waits until the client has left. A body that the API does not want is read,
-/// too: the client may leave.
+/// Reads the body, then waits until the client has left. A body that the API does not want is read, too: otherwise
+/// nobody would notice that the client has left.
 async fn read_body(
     mut requests: OutboxReader,
     sender: mpsc::Sender<Piece>,

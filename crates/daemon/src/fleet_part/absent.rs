@@ -1,4 +1,4 @@
-//! A program without NATS.
+//! Stands in for the fleet in a program that was built without NATS.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 

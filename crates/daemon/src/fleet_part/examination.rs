@@ -1,4 +1,4 @@
-//! A look at the NATS server over which servers act as one, from outside of a server.
+//! A look at the NATS server over which servers act as one, without a running server.
 
 use base::Secret;
 #[cfg(feature = "nats")]
@@ -35,7 +35,7 @@ pub async fn examine(url: &Secret) -> Result<ExaminedNats, String> {
 pub struct Examination {
     /// Its version.
     pub version: String,
-    /// Whether that is new enough.
+    /// Whether the version is new enough.
     pub is_new_enough: bool,
     /// Whether it has JetStream.
     pub has_jetstream: bool,
@@ -43,7 +43,7 @@ pub struct Examination {
     pub round_trip: std::time::Duration,
 }
 
-/// The same in a program without NATS.
+/// Stands in for the look, in a program without NATS.
 ///
 /// # Errors
 /// Always.

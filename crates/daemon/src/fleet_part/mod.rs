@@ -1,8 +1,8 @@
-//! Several servers that act as one, over NATS: as a part of the server.
+//! The part of the server that acts with others as one, over NATS.
 //!
 //! - `present`: the part, with the feature `nats`
-//! - `absent`: the same in a program without it
-//! - [`examination`]: a look at NATS from outside of a server
+//! - `absent`: stands in for it in a program without that feature
+//! - [`examination`]: a look at NATS without a running server
 
 #[cfg(not(feature = "nats"))]
 #[path = "absent.rs"]
@@ -24,7 +24,7 @@ use crate::telemetry::metrics::{Labels, counter, gauge};
 
 pub(crate) use self::present::{FleetObserver, FleetPart, RoomsOfFleet};
 
-/// The part, once this server listens, if it is one of several.
+/// The part, if this server is one of several. It is set once the server listens.
 pub(crate) type FleetCell = Arc<OnceLock<FleetPart>>;
 
 /// Figures of the fleet, for metrics.
@@ -35,12 +35,13 @@ pub(crate) struct FleetCounts {
     pub(crate) connected: bool,
     pub(crate) lent: u32,
     pub(crate) borrowed: u32,
-    /// Jobs at fellows now and so far, and jobs of fellows here now and so far.
+    /// Jobs of this server at fellows: now, and all since the start.
     pub(crate) asking: u64,
     pub(crate) asked: u64,
+    /// Jobs of fellows at this server: now, and all since the start.
     pub(crate) serving: u64,
     pub(crate) served: u64,
-    /// Messages to fellows that were sent, and that could not be.
+    /// Messages to fellows, and those of them that could not be sent at once.
     pub(crate) messages: u64,
     pub(crate) unsent: u64,
 }

@@ -1,4 +1,4 @@
-//! This server as one of several that act as one.
+//! This server as one of several that act as one, over NATS.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -23,7 +23,8 @@ use crate::{
     stores::Stores,
 };
 
-/// Anybody who sees the servers' messages can guess an administrator's token below this length, in bytes.
+/// The least length of an administrator's token, in bytes. A shorter one can be guessed by anybody who sees the
+/// servers' messages.
 const SAFE_TOKEN: usize = 16;
 
 /// Observes the scheduler's workers, for the fellows.
@@ -31,7 +32,7 @@ const SAFE_TOKEN: usize = 16;
 pub(crate) struct FleetObserver(Announcements);
 
 impl FleetObserver {
-    /// Itself for the scheduler, if this server acts with others.
+    /// The observers for the scheduler: this one, if the server acts with others, or none.
     pub(crate) fn observers(&self, settings: &Settings) -> Vec<Arc<dyn Observer>> {
         settings.fleet.iter().map(|_| Arc::new(self.0.clone()) as Arc<dyn Observer>).collect()
     }
@@ -45,7 +46,7 @@ pub(crate) struct FleetPart {
 }
 
 impl FleetPart {
-    /// Takes part, if the settings say so. NATS need not be there.
+    /// Joins the fleet, if the settings say so. NATS need not be reachable yet.
     ///
     /// # Errors
     /// When the URL of NATS or the group makes no sense.
@@ -124,7 +125,7 @@ impl FleetPart {
         RoomsOfFleet::start(api, router, stored, (self.fellows.clone(), scheduler), links).await
     }
 
-    /// This server stops soon: fellows send it nothing new.
+    /// Tells the fellows that this server stops soon, so that they send it no new jobs.
     pub(crate) fn drain(&self) {
         self.fellows.drain();
     }
@@ -149,7 +150,7 @@ fn fellow(fellow: &Fellow) -> FellowJson {
     }
 }
 
-/// Where other machines reach this server; `None` if it is only for its own.
+/// The URL by which other machines reach this server; `None` if it listens for its own machine alone.
 fn url(settings: &Settings, listening: SocketAddr) -> Option<String> {
     let is_reached = !listening.ip().is_loopback();
     is_reached.then(|| running::urls(listening, settings.tls.is_some()).pop()).flatten()

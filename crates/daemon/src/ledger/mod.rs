@@ -1,8 +1,8 @@
 //! The ledger: a row for each job that ended. The row is queued and written by one thread, so that no
 //! request waits for the disk.
 //!
-//! While the database cannot be written, rows wait in memory, up to a bound, and are tried again;
-//! meanwhile the server says that it is degraded. Beyond the bound new rows are lost, and counted.
+//! While the database cannot be written, rows wait in memory, up to a bound, and the write is tried again.
+//! Meanwhile the server reports that it is degraded. Beyond the bound, new rows are lost, and counted.
 //!
 //! - `row`: a job as a row
 
@@ -23,13 +23,13 @@ use store::{AgeClock, StoreError, UsageEntry, UsageStore};
 
 use crate::storage::aged;
 
-/// Rows that may wait. A row takes some 300 bytes.
+/// The most rows that wait. A row takes some 300 bytes.
 const MAX_WAITING: usize = 100_000;
 
-/// Rows of one transaction. It takes some milliseconds, in which writes of keys wait.
+/// The most rows of one transaction. It takes some milliseconds, in which writes of keys wait.
 const BATCH: usize = 4_000;
 
-/// How long rows are gathered before they are written. Together with the write itself, a kill loses the
+/// How long rows are gathered before they are written. With the time for the write, a server that is killed loses the
 /// rows of about 50 ms.
 const GATHER: Duration = Duration::from_millis(40);
 
@@ -39,7 +39,7 @@ const RETRY: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_s
 /// The delay between two tries of a ledger that is closing.
 const RETRY_CLOSING: Duration = Duration::from_millis(50);
 
-/// How often old rows are looked for, and how many are deleted at once.
+/// How often old rows are looked for, and the most that are deleted at once.
 const FORGET: (Duration, usize) = (Duration::from_secs(3_600), 5_000);
 
 /// The pause between two such batches, for other writers.
@@ -68,7 +68,7 @@ pub(crate) struct Ledger {
     retention: Retention,
     metrics: LedgerMetrics,
     state: Mutex<Queue>,
-    /// Notified when there is something to write, and when it is closing.
+    /// Notified when there are rows to write, and when the ledger is closing.
     wake: Condvar,
 }
 
@@ -77,7 +77,7 @@ struct Queue {
     waiting: VecDeque<UsageEntry>,
     /// Why the last write failed.
     problem: Option<String>,
-    /// When the writer has to be done.
+    /// Once the ledger is closing: when the writer has to be done.
     closing: Option<Instant>,
 }
 
@@ -111,7 +111,7 @@ impl Ledger {
         self.give_up();
     }
 
-    /// Lets the writer end: it has `within` to write the waiting rows.
+    /// Has the writer end. It may take `within` to write the rows that wait.
     pub(crate) fn close(&self, within: Duration) {
         self.lock().closing = Some(Instant::now() + within);
         self.wake.notify_all();
@@ -127,13 +127,14 @@ impl Ledger {
         let len = state.waiting.len();
         drop(state);
         self.metrics.waiting.inc();
-        // The writer waits for the first row, then for a whole batch.
+        // The writer waits for a first row, and then, for a while, for a whole batch. Other rows need not wake it.
         if len == 1 || len == BATCH {
             self.wake.notify_one();
         }
     }
 
-    /// Waits for the next rows: an empty batch at `until`, `None` when it is closed and nothing is left.
+    /// Waits for the next rows. Returns an empty batch if none have come by `until`, and `None` when the ledger is
+    /// closing and no rows are left.
     fn gather(&self, until: Instant) -> Option<VecDeque<UsageEntry>> {
         let mut state = self.lock();
         if state.waiting.is_empty() && state.closing.is_none() {
@@ -147,7 +148,7 @@ impl Ledger {
             return None;
         }
         if state.waiting.len() <= BATCH {
-            // Takes the whole queue: copying under the lock would hold up the requests that push.
+            // Takes the queue itself: to copy rows under the lock would hold up the requests that add rows.
             return Some(std::mem::take(&mut state.waiting));
         }
         Some(state.waiting.drain(..BATCH).collect())
@@ -173,8 +174,8 @@ impl Ledger {
         }
     }
 
-    /// Puts rows back that could not be written, and waits before the next try. False if there is no time
-    /// for one.
+    /// Puts rows back that could not be written, and waits before the next try. Returns false if there is no time for
+    /// another try.
     fn keep(&self, batch: VecDeque<UsageEntry>, error: &StoreError, delay: Duration) -> bool {
         let problem = chain(error);
         let mut state = self.lock();
@@ -195,7 +196,7 @@ impl Ledger {
         true
     }
 
-    /// Deletes some old rows, and returns how long to wait before the next.
+    /// Deletes some old rows. Returns how long to wait before the next call.
     fn forget(&self, now: Moment) -> Duration {
         let (seldom, most) = FORGET;
         let Retention { time, ages } = &self.retention;

@@ -1,4 +1,4 @@
-//! A job as a row.
+//! A job as a row of the ledger.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use store::UsageEntry;
 
 use crate::telemetry::metrics::{UNKNOWN_MODEL, is_unknown_model};
 
-/// Tokens that one row counts at most. Some backends invent numbers; the sums must not overflow.
+/// The most tokens that one row counts. Some backends invent numbers, and the sums must not overflow.
 const MAX_TOKENS: u64 = 1 << 36;
 
 pub(super) fn entry(job: &JobFacts, ended: &JobEnd) -> UsageEntry {

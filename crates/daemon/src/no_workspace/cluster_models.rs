@@ -9,7 +9,7 @@ use api::{
 };
 use base::KeyId;
 
-/// The models of no other machine.
+/// Without a cluster, no other machine has models for sessions.
 pub(crate) struct ClusterModels(());
 
 impl ClusterModels {

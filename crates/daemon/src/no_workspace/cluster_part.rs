@@ -1,4 +1,4 @@
-//! Stands in for the member of a cluster, on systems without a workspace. No value of it exists there.
+//! Stands in for the member of a cluster on systems without a workspace.
 
 use std::sync::Arc;
 

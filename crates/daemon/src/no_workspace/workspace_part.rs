@@ -1,4 +1,4 @@
-//! Stands in for the workspace on systems without one. A server there is as one with `--workspace=false`.
+//! Stands in for the workspace on systems without one. A server there acts as with `--workspace=false`.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 

@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::{options::WorkspaceOptions, workspace_part::NO_WORKSPACE};
 
-/// There are none: `None` in any case.
+/// Settings of a workspace. It has no values, so a server's settings always have `None`.
 #[derive(Debug, Clone)]
 pub enum WorkspaceSettings {}
 
-/// Refuses a workspace that is asked for by name. Its other settings are not used.
+/// Refuses a workspace that the settings ask for. The other settings of the workspace are ignored.
 ///
 /// # Errors
-/// When it is asked for.
+/// When the settings ask for a workspace.
 pub(crate) fn settings(
     options: WorkspaceOptions,
     _data_dir: &Path,
@@ -27,7 +27,7 @@ pub(crate) fn settings(
     Ok(None)
 }
 
-/// Their values: there are none.
+/// The values of the settings, of which there are none.
 pub(crate) fn values(workspace: &WorkspaceSettings) -> Vec<(&'static str, Value)> {
     match *workspace {}
 }

@@ -80,7 +80,7 @@ section! {
 /// A program, or a program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineCommand {
-    /// A name or a path; its arguments are known by its name.
+    /// A name or a path. The name tells which arguments the program needs.
     Program(String),
     /// The program and its arguments, in which words in braces stand for values.
     Template(Vec<String>),
@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for EngineCommand {
     }
 }
 
-/// A command must say where its model and its port go: without them nothing could be asked of it.
+/// A command must have places for its model and its port: without them, no request could be sent to it.
 fn template(words: Vec<String>) -> Result<EngineCommand, String> {
     if words.first().is_none_or(|program| program.trim().is_empty()) {
         return Err("the first word of a command is its program".to_owned());
@@ -159,7 +159,7 @@ impl<'de> Deserialize<'de> for Paths {
     }
 }
 
-/// A path as people write it.
+/// A path as people write it: `~` and a leading `~/` are the home directory.
 pub fn path(text: &str) -> PathBuf {
     match (text.strip_prefix("~/"), text) {
         (Some(rest), _) => user_home().map_or_else(|| text.into(), |home| home.join(rest)),
@@ -182,7 +182,7 @@ impl FromStr for Bytes {
         let (number, unit) = text.split_at(letters);
         let number: f64 = number.trim().parse().map_err(|_| wrong())?;
         let bytes = number * unit_of(unit).ok_or_else(wrong)?;
-        // Up to an exbibyte, every number of bytes here is near enough.
+        // Up to an exbibyte, a floating-point number is exact enough here.
         let is_sound = (0.0..=(1u64 << 60) as f64).contains(&bytes);
         if is_sound { Ok(Self(bytes as u64)) } else { Err(wrong()) }
     }

@@ -1,4 +1,4 @@
-//! The configuration file. A fault in it is reported with its line, and without the line's text: that may be a secret.
+//! The configuration file. A fault is reported with its line, but without the line's text, which may be a secret.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,17 +26,18 @@ pub struct ConfigFile {
     pub serve: ServeOptions,
     /// The settings of the worker.
     pub worker: WorkerOptions,
-    /// Where rooms are looked for.
+    /// The settings of `warren room`.
     pub room: RoomOptions,
-    /// The names of all settings that it has, as [`listed::names`] spells them.
+    /// The names of all settings that the file has, as [`listed::names`] spells them.
     pub names: BTreeSet<String>,
-    /// The lines of the settings at its top and in its sections, from 1.
+    /// The lines, from 1, of the settings at the file's top and in its sections.
     pub lines: BTreeMap<String, usize>,
 }
 
 impl ConfigFile {
-    /// Reads the given file, or the first there is of `./warren.toml`,
-    /// `$XDG_CONFIG_HOME/warren/warren.toml` and `/etc/warren/warren.toml`; on Windows in `%APPDATA%` and `%PROGRAMDATA%`.
+    /// Reads the given file, or else the first of these that exists: `./warren.toml`,
+    /// `$XDG_CONFIG_HOME/warren/warren.toml` and `/etc/warren/warren.toml`; on Windows the latter two are in
+    /// `%APPDATA%` and `%PROGRAMDATA%`. Without any of them, everything is empty.
     ///
     /// # Errors
     /// When the given file is missing, or a file is no TOML or holds an unknown setting.
@@ -50,15 +51,16 @@ impl ConfigFile {
         }
     }
 
-    /// Reads the same file again. If there was none, it looks whether there is one now.
+    /// Reads the same file again. If there was none, looks for one as [`ConfigFile::find`] does.
     ///
     /// # Errors
-    /// As [`ConfigFile::find`]; and when the file is not there any more.
+    /// As [`ConfigFile::find`]; and when the file no longer exists.
     pub fn read_again(&self) -> anyhow::Result<Self> {
         Self::find(self.path.as_deref())
     }
 
-    /// Says where the setting is written that an error names by its flag, such as `--idle-timeout-secs`.
+    /// Adds the file and the line of a setting to an error that names the setting by its flag, such as
+    /// `--idle-timeout-secs`.
     #[must_use]
     pub fn locate(&self, error: anyhow::Error) -> anyhow::Error {
         let Some(path) = &self.path else { return error };
@@ -136,8 +138,8 @@ impl Source<'_> {
         }
     }
 
-    /// The lines of settings: those of the top by their names, those of sections with the section's before them, and
-    /// without.
+    /// The lines of settings, by their names. A setting of a section is listed twice: with the section's name before
+    /// its own, and without.
     fn lines(&self, table: &DeTable<'_>) -> BTreeMap<String, usize> {
         let mut lines = BTreeMap::new();
         for (name, value) in table {
@@ -152,7 +154,7 @@ impl Source<'_> {
         lines
     }
 
-    /// Takes a section out of a file. An absent one is empty.
+    /// Takes a section out of a file. A missing section is empty.
     fn section<T: DeserializeOwned + Default>(
         &self,
         table: &mut DeTable<'_>,
@@ -172,7 +174,7 @@ impl Source<'_> {
     }
 }
 
-/// Settings may be spelled as their flags are: `max-queue-len` is `max_queue_len`.
+/// Replaces hyphens in names: settings may be spelled like their flags, `max-queue-len` for `max_queue_len`.
 fn spelled_with_underscores(table: DeTable<'_>) -> DeTable<'_> {
     let spelled = |(key, value): (Spanned<_>, _)| {
         let name = AsRef::<str>::as_ref(key.get_ref()).replace('-', "_");
@@ -188,8 +190,9 @@ fn usual_places() -> Vec<PathBuf> {
     places
 }
 
-/// `$variable/warren`, or `$HOME/fallback/warren`. On Windows instead of the latter the user's settings (`%APPDATA%`) for
-/// `XDG_CONFIG_HOME`, and the user's data on this machine (`%LOCALAPPDATA%`) for all else.
+/// `$variable/warren` or, if the variable is not set, `$HOME/fallback/warren`. On Windows the place of the latter is
+/// taken by the user's settings (`%APPDATA%`) for `XDG_CONFIG_HOME`, and by the user's data on this machine
+/// (`%LOCALAPPDATA%`) for all other variables.
 pub fn home_directory(variable: &str, fallback: &str) -> Option<PathBuf> {
     base_directory(variable, fallback).map(|base| base.join("warren"))
 }

@@ -2,11 +2,11 @@
 
 /// The addresses, names and certificates of the server.
 pub const NETWORK: &str = "Network and TLS";
-/// Secrets, and who needs none.
+/// Secrets, and exceptions from them.
 pub const ACCESS: &str = "Keys and access";
-/// How much, how long, and whose turn.
+/// Sizes, times, and the choice of a worker.
 pub const LIMITS: &str = "Limits and time-outs";
-/// The settings of what is written down.
+/// What is logged and recorded.
 pub const LOGGING: &str = "Logging and usage";
 /// Rooms.
 pub const ROOMS: &str = "Rooms";
@@ -18,7 +18,7 @@ pub const WORKSPACE: &str = "Workspace";
 pub const CLUSTER: &str = "Cluster";
 /// The server that a command asks.
 pub const SERVER: &str = "Server";
-/// Where a worker lends to.
+/// The servers that a worker lends to.
 pub const LENDING: &str = "Servers to lend to";
 /// The settings of what a worker lends.
 pub const MODELS: &str = "Model servers";

@@ -1,4 +1,4 @@
-//! Settings as a list: each with its dotted name and its value as JSON, and secrets without theirs.
+//! Settings as a list: each with its dotted name and its value as JSON; secrets have no value.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,17 +26,17 @@ use super::{
 pub struct ListedSetting {
     /// Its name, with those of its sections before it, such as `mesh.route`.
     pub name: String,
-    /// Its value; null for a secret; `None`: none was given.
+    /// Its value; null for a secret; `None`: no value was given.
     pub value: Option<Value>,
     /// Whether it is a secret that was given.
     pub secret: bool,
-    /// Of a secret: a mark that tells it from others, in this process only.
+    /// For a secret: a mark that tells its value from others. It has a meaning in this process only.
     pub mark: Option<u64>,
 }
 
-/// A type that a setting, or a section of settings, may have.
+/// A type of settings, or of sections of settings.
 pub trait Setting {
-    /// Adds what was given under this name.
+    /// Adds the settings under this name, with the values that were given.
     fn list(&self, name: &str, into: &mut Vec<ListedSetting>);
 
     /// Adds the names of the settings under this name that were not given.
@@ -45,7 +45,7 @@ pub trait Setting {
     }
 }
 
-/// All settings of a section. Its name is empty for the top of the file.
+/// All settings of a section. `section` is empty for the top of the file.
 pub fn list(section: &str, options: &impl Setting) -> Vec<ListedSetting> {
     let mut all = Vec::new();
     options.list(section, &mut all);
@@ -64,9 +64,9 @@ pub fn names(file: &toml::Table) -> BTreeSet<String> {
     names
 }
 
-/// A name below another one. It is quoted where it has more than the letters of a bare key.
+/// The full name of a setting or table in a section. `name` is quoted if it is no bare key of TOML.
 pub fn below(section: &str, name: &str) -> String {
-    // `share` is a word for the command line, and a table in the file.
+    // The field `limits` is the table `share` of the file. The field `share` is the word of the command line.
     let name = if (section, name) == ("mesh", "limits") { "share" } else { name };
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let is_bare = !name.is_empty() && name.bytes().all(is_bare);
@@ -74,7 +74,7 @@ pub fn below(section: &str, name: &str) -> String {
     if section.is_empty() { name } else { format!("{section}.{name}") }
 }
 
-/// Seconds as a number, whole where they are.
+/// A duration as a number of seconds. A whole number has no fraction.
 pub fn secs(duration: Duration) -> Value {
     match duration.subsec_nanos() {
         0 => json!(duration.as_secs()),
@@ -87,7 +87,7 @@ pub fn word(value: &impl ValueEnum) -> Value {
     value.to_possible_value().map_or(Value::Null, |value| json!(value.get_name()))
 }
 
-/// Whether keys of others may stand there: command lines, and the environments of programs.
+/// Whether a setting may hold secrets of other programs: it is a command line, or the environment of a program.
 fn may_hold_secrets(name: &str) -> bool {
     let below = |section| name.strip_prefix(section);
     let is_private = |rest: &str| rest.split('.').any(|part| matches!(part, "env" | "flags"));
@@ -95,7 +95,7 @@ fn may_hold_secrets(name: &str) -> bool {
 }
 
 fn secret(name: &str, text: &str) -> ListedSetting {
-    /// Its numbers are this process's own, so a mark says nothing to anybody else.
+    /// Hashes with random numbers of this process, so a mark says nothing to anybody else.
     static MARKS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     let mark = Some(MARKS.hash_one(text));
     ListedSetting { name: name.to_owned(), value: Some(Value::Null), secret: true, mark }
@@ -117,7 +117,7 @@ fn add_names(value: &toml::Value, name: &str, into: &mut BTreeSet<String>) {
     }
 }
 
-/// Types whose value is one JSON value.
+/// Implements [`Setting`] for types whose value is one JSON value.
 macro_rules! values {
     ($($kind:ty: |$value:ident| $json:expr,)+) => {$(
         impl Setting for $kind {
@@ -190,7 +190,7 @@ impl<T: Setting> Setting for Option<T> {
     }
 }
 
-/// Tables by names that people choose.
+/// Tables whose names people choose.
 impl<T: Setting> Setting for BTreeMap<String, T> {
     fn list(&self, name: &str, into: &mut Vec<ListedSetting>) {
         self.iter().for_each(|(key, value)| value.list(&below(name, key), into));
@@ -199,7 +199,7 @@ impl<T: Setting> Setting for BTreeMap<String, T> {
     fn list_absent(_: &str, _: &mut Vec<ListedSetting>) {}
 }
 
-/// Lists of tables.
+/// Implements [`Setting`] for lists of tables.
 macro_rules! tables {
     ($($kind:ty),+) => {$(
         impl Setting for Vec<$kind> {

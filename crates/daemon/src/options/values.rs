@@ -1,11 +1,11 @@
-//! Values that several options take.
+//! Types of values that options take.
 
 use std::{net::SocketAddr, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
 use serde::{Deserialize, Deserializer};
 
-/// An address with its port; `localhost` is this machine's own.
+/// Reads an address with its port; `localhost` is 127.0.0.1.
 ///
 /// # Errors
 /// The fault of the text.

@@ -1,4 +1,4 @@
-//! A relay in a process of its own: `warren mesh relay`.
+//! A mesh relay in a process of its own: `warren mesh relay`.
 
 use std::{collections::HashSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -24,10 +24,10 @@ use crate::{
     telemetry::metrics::Metrics,
 };
 
-/// How long a client may read nothing of an answer.
+/// How long a client may read nothing while an answer waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long the goodbye to nodes may take.
+/// How long nodes may take to close their links at the end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How a relay treats its nodes.
@@ -59,7 +59,7 @@ impl RelayServer {
     /// Binds the address.
     ///
     /// # Errors
-    /// When it is taken, or a file is not what it should be; the text says what to do.
+    /// When the address is taken, or a file cannot be used; the text says what to do.
     pub async fn start(options: RelayOptions) -> anyhow::Result<Self> {
         let tls = tls(options.tls.0.as_deref(), options.tls.1.as_deref())?;
         let (listen, secure) = (options.listen, tls.is_some());
@@ -77,13 +77,14 @@ impl RelayServer {
     /// Its URL, as nodes of this machine dial it.
     ///
     /// # Errors
-    /// When the socket does not tell.
+    /// When the socket's address cannot be read.
     pub fn url(&self) -> std::io::Result<String> {
         let scheme = if self.tls { "wss" } else { "ws" };
         Ok(format!("{scheme}://{}", self.listener.address()?))
     }
 
-    /// Serves until `stop`; then every node is told goodbye.
+    /// Serves until `stop`. Then tells every node that the relay ends, and waits a few seconds for their links to
+    /// close.
     pub async fn run(self, stop: CancellationToken) {
         let connections = tokio::spawn(self.listener.run(stop.clone()));
         stop.cancelled().await;

@@ -1,4 +1,4 @@
-//! Metrics of the mesh and the relay, read when they are requested.
+//! Metrics of the mesh and of the mesh relay, which are read when metrics are requested.
 
 use mesh::admin::MeshCounts;
 use mesh_relay::Counts;
@@ -10,7 +10,7 @@ use prometheus_client::{
 
 use crate::telemetry::metrics::{Labels, counter, gauge};
 
-/// Appends the metrics of the mesh and the relay.
+/// Appends the metrics of the mesh and of the mesh relay.
 pub(crate) fn encode(text: &mut String, mesh: Option<&MeshCounts>, relay: Option<&Counts>) {
     let mut registry = Registry::with_prefix("warren_mesh");
     if let Some(counts) = mesh {

@@ -1,11 +1,11 @@
-//! The server in the mesh, as a node and as a relay, if the settings say so.
+//! The server in the mesh, as a node and as a mesh relay, if the settings say so.
 //!
 //! - `part`: the node
-//! - `relay`: the relay at the server's own port
-//! - `proofs`: which nodes have answered a challenge of the relay, kept over a restart
-//! - [`alone`]: a relay in a process of its own
-//! - `routes`: `/admin/mesh`, and `/peers` of the relay
-//! - `metrics`: counts of both
+//! - `relay`: the mesh relay at the server's own port
+//! - `proofs`: which nodes have answered a challenge of the mesh relay, kept over a restart
+//! - [`alone`]: a mesh relay in a process of its own
+//! - `routes`: `/admin/mesh`, and `/peers` of the mesh relay
+//! - `metrics`: counts of the node and of the mesh relay
 
 pub mod alone;
 mod metrics;

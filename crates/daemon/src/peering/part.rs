@@ -18,7 +18,7 @@ use crate::{
     settings::Settings,
 };
 
-/// How long the goodbye to peers may take.
+/// How long the node may take to end its links to peers.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The node, which takes part once it is [run](MeshPart::run).
@@ -67,7 +67,7 @@ impl MeshPart {
 }
 
 impl RunningMesh {
-    /// Tells peers goodbye.
+    /// Ends the node and its links to peers.
     pub(crate) async fn end(self) {
         self.stop.cancel();
         if timeout(FAREWELL, self.task).await.is_err() {

@@ -1,5 +1,5 @@
-//! Which nodes have answered a challenge of the relay, kept over a restart. Until such a node is
-//! forgotten, the relay refuses the constant signature for its id.
+//! Which nodes have answered a challenge of the mesh relay, kept over a restart. Until such a node is
+//! forgotten, the mesh relay refuses the constant signature for its id.
 
 use std::{
     collections::HashMap,
@@ -24,18 +24,19 @@ const MOST: usize = 100_000;
 /// The file is rewritten when it has this many lines.
 const MOST_LINES: usize = 2 * MOST;
 
-/// A node that answers again is written once in this time.
+/// A node that proves itself again is written at most once in this time.
 const WRITTEN_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Lines that wait to be written.
+/// The most lines that wait to be written.
 const WAITING: usize = 1_024;
 
 /// A node, and when it last proved itself, in milliseconds since 1970.
 type Proof = (u64, NodeId);
 
-/// Remembers in memory, and in a file whose lines a thread writes.
+/// Remembers nodes in memory, and in a file that a thread writes.
 pub(crate) struct Proofs {
     memory: InMemory,
+    /// When the proofs that the file has were made, in milliseconds since 1970.
     written: HashMap<NodeId, u64>,
     lines: SyncSender<Proof>,
 }
@@ -105,8 +106,8 @@ fn append(path: &Path, line: &str) -> anyhow::Result<()> {
     Ok(file.write_all(line.as_bytes())?)
 }
 
-/// The last proof of each node that is still remembered at `now`, oldest first. Invalid lines, such as
-/// half of one after a crash, are skipped.
+/// The last proof of each node that is still remembered at `now`, the oldest first. Invalid lines are skipped, such as
+/// a part of a line that a crash left.
 fn load(path: &Path, now: u64) -> anyhow::Result<Vec<Proof>> {
     let text = match fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -120,7 +121,7 @@ fn load(path: &Path, now: u64) -> anyhow::Result<Vec<Proof>> {
         Some((node.parse::<NodeId>().ok()?, at.parse().ok()?))
     };
     let last: HashMap<NodeId, u64> = text.lines().filter_map(proof).collect();
-    // Old by the newest proof, and not by the clock alone: one that is ahead would delete all.
+    // The age is measured from the newest proof, not from the clock alone: a clock that is ahead would delete all.
     let newest = last.values().copied().max().unwrap_or(0).min(now);
     let oldest = newest.saturating_sub(millis(REMEMBERED));
     let mut proofs: Vec<Proof> =
@@ -145,8 +146,7 @@ fn store(path: &Path, proofs: &[Proof]) -> anyhow::Result<()> {
     written.with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// Creates a new file. A file that a crash left behind is replaced, because others may have been able
-/// to read it.
+/// Creates a new file. A file that a crash left behind is removed first, because other users may be able to read it.
 fn afresh(path: &Path) -> std::io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! The relay at the server's own port.
+//! The mesh relay at the server's own port.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ use crate::{
     settings::Settings,
 };
 
-/// The relay, with the rules for its requests.
+/// The mesh relay, with the rules for its requests.
 #[derive(Clone)]
 pub(crate) struct Relay {
     relay: MeshRelay,
@@ -33,8 +33,8 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// The relay, unless the settings turn it off. By default a server on loopback serves local requests: a
-    /// proxy makes strangers reach it as well. The tasks of its links are added to `links`.
+    /// The mesh relay, unless the settings turn it off. By default a server on loopback serves local requests only:
+    /// through a proxy, strangers can reach it, too. The tasks of its links are added to `links`.
     pub(crate) fn of(settings: &Settings, links: &TaskTracker) -> anyhow::Result<Option<Self>> {
         let default = match settings.listen.ip().is_loopback() {
             true => MeshRelayServe::Local,
@@ -54,7 +54,7 @@ impl Relay {
         Ok(Some(Self { local_only: serve == MeshRelayServe::Local, ..relay }))
     }
 
-    /// A relay for requests from anywhere.
+    /// A mesh relay for requests from anywhere.
     pub(crate) fn new(
         settings: mesh_relay::Settings,
         memory: Box<dyn Remember>,
@@ -93,7 +93,7 @@ impl Relay {
         Json(json!({"count": peers.len(), "peers": peers})).into_response()
     }
 
-    /// Says goodbye to every node.
+    /// Ends the links to all nodes.
     pub(crate) fn shut_down(&self) {
         self.relay.shut_down();
     }

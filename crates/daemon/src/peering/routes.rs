@@ -1,4 +1,4 @@
-//! `/admin/mesh`, and `/peers` of the relay.
+//! `/admin/mesh`, and `/peers` of the mesh relay.
 
 use api::{Api, ApiError, admin, error::Kind};
 use axum::{
@@ -42,7 +42,7 @@ pub(crate) fn router(api: Api, mesh: Option<Mesh>, relay: Option<Relay>) -> Rout
 }
 
 impl MeshAdmin {
-    /// The mesh, for an administrator.
+    /// The mesh, if the request is an administrator's.
     fn mesh(&self, headers: &HeaderMap) -> Result<&Mesh, ApiError> {
         admin::operator(&self.api, headers)?;
         self.enabled()
@@ -94,7 +94,7 @@ async fn cancel(
     Ok(Json(cancelled?).into_response())
 }
 
-/// Fetches a model and streams a line for each step until its end. The pull goes on if the reader leaves.
+/// Fetches a model, and streams a line for each step until the end. The pull goes on if the client leaves.
 async fn pull(State(admin_state): State<MeshAdmin>, request: Request) -> Answer {
     let (operator, body) = admin::posted(&admin_state.api, request, LONGEST).await?;
     let mesh = admin_state.enabled()?;

@@ -1,4 +1,4 @@
-//! Which settings have changed, and which of them count at once.
+//! Which settings have changed, and which of them take effect at once.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use protocol::admin::config::{ConfigJson, SettingChange, SettingJson};
 
 use crate::configuration::Configuration;
 
-/// The settings that change while a server runs, by their names, with all that is below them. `server` is for commands.
+/// The names of the settings that take effect while a server runs; a name stands for all settings below it, too.
+/// `server` is among them because only commands use it.
 pub(super) const LIVE: &[&str] = &[
     "allow_host",
     "allow_origin",
@@ -42,16 +43,16 @@ pub(super) const LIVE: &[&str] = &[
 
 /// The differences of two configurations.
 pub(super) struct Changes {
-    /// The changes that count now.
+    /// The changes that take effect now.
     pub(super) changed: Vec<SettingChange>,
-    /// The names of settings that have changed, and count from the next start on.
+    /// The names of changed settings that take effect at the next start.
     pub(super) needs_restart: Vec<String>,
     /// The configuration in force from now on.
     pub(super) configuration: Configuration,
 }
 
-/// Compares the configuration in force with the one that was read. `held`: settings that would change at once, and
-/// cannot this time.
+/// Compares the configuration in force with the one that was read. `held`: settings that usually take effect at once,
+/// but cannot this time.
 pub(super) fn between(before: &Configuration, read: &Configuration, held: &[&str]) -> Changes {
     let is_live = |name: &str| is_among(name, LIVE) && !is_among(name, held);
     let changes = differences(before, read);
@@ -61,14 +62,14 @@ pub(super) fn between(before: &Configuration, read: &Configuration, held: &[&str
     Changes { changed: live, needs_restart, configuration: merged(before, read, is_live) }
 }
 
-/// Whether a setting is one of these, or below one.
+/// Whether a setting is one of these, or is below one of them.
 fn is_among(name: &str, names: &[&str]) -> bool {
     names.iter().any(|of| {
         name.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     })
 }
 
-/// All settings whose values differ: those that were read, in their order, and those that are not there any more.
+/// All settings whose values differ: first those that were read, in their order, then those that were read no more.
 fn differences(before: &Configuration, read: &Configuration) -> Vec<SettingChange> {
     let (old, new) = (by_name(before), by_name(read));
     let gone = before.json.settings.iter().filter(|it| !new.contains_key(it.name.as_str()));
@@ -94,7 +95,7 @@ fn by_name(of: &Configuration) -> BTreeMap<&str, &SettingJson> {
     of.json.settings.iter().map(|setting| (setting.name.as_str(), setting)).collect()
 }
 
-/// The read values of the settings that count at once, and the former values of the others.
+/// The read values of the settings that take effect at once, and the former values of the others.
 fn merged(
     before: &Configuration,
     read: &Configuration,

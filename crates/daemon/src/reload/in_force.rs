@@ -1,4 +1,4 @@
-//! The settings that count after a reload.
+//! The settings in force after a reload.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use crate::{
     settings::{MeshSettings, Settings},
 };
 
-/// Settings that would change at once, and cannot this time: a listener goes on with TLS or without, and prices and budgets
-/// have one currency.
+/// The settings that usually take effect at once, but cannot this time: a listener cannot change between TLS and clear
+/// text, and the currency of prices and budgets cannot change.
 pub(super) fn held_back(before: &Settings, read: &Settings) -> Vec<&'static str> {
     let mut held = Vec::new();
     if before.tls.is_some() != read.tls.is_some() {
@@ -20,8 +20,8 @@ pub(super) fn held_back(before: &Settings, read: &Settings) -> Vec<&'static str>
     held
 }
 
-/// The former settings, with those that count at once replaced by the read ones. Settings that the parts share by handles
-/// stay the former ones.
+/// The former settings, in which those that take effect at once are replaced by the read ones. Settings that the parts
+/// share by handles ([`Live`](base::Live)) keep the former handle.
 pub(super) fn settings(
     before: &Settings,
     read: &Settings,
@@ -34,7 +34,7 @@ pub(super) fn settings(
         worker_secret: read.worker_secret.clone(),
         node_token: read.node_token.clone(),
         dispatch: dispatch::Config {
-            // The memory for uploads was sized by it.
+            // Stays: the memory for uploads was sized by it.
             max_queued_bytes: before.dispatch.max_queued_bytes,
             ..read.dispatch.clone()
         },

@@ -1,10 +1,10 @@
-//! The configuration, read again while the server runs: by SIGHUP, or over HTTP.
+//! Reads the configuration again while the server runs, at a SIGHUP or a request over HTTP.
 //!
-//! It is read and checked as a whole first. Then what can change without an end of a stream, a link or a session changes; the
-//! answer names the rest, for which the server has to be started again.
+//! The whole configuration is read and checked first. Then the settings take effect that can change without ending a
+//! stream, a link or a session. The answer names the other changes, for which the server has to be started again.
 //!
-//! - `changes`: which settings have changed, and which of them count at once
-//! - `in_force`: the settings that count from then on
+//! - `changes`: which settings have changed, and which of them take effect at once
+//! - `in_force`: the settings in force from then on
 
 mod changes;
 mod in_force;
@@ -62,13 +62,13 @@ struct Inner {
     parts: Parts,
     /// Set once, before the server runs.
     source: OnceLock<Source>,
-    /// The mark of the certificate's files. Locked for a whole reload, so that reloads come one by one.
+    /// The mark of the certificate's files. Locked for a whole reload, so that there is one at a time.
     files: Mutex<Option<u64>>,
     marks: RandomState,
 }
 
 impl Reloading {
-    /// A server with these settings. Nothing is reloaded until there is a source.
+    /// The settings with which a server starts. A reload fails until a source is set.
     pub(crate) fn new(settings: Settings, parts: Parts) -> Self {
         let marks = RandomState::new();
         let files = Mutex::new(files_mark(&settings, &marks));
@@ -76,7 +76,7 @@ impl Reloading {
         Self(Arc::new(Inner { settings, parts, source: OnceLock::new(), files, marks }))
     }
 
-    /// Sets where settings are read from. Called once.
+    /// Sets how settings are read again. Called once.
     pub(crate) fn read_from(&self, source: Source) {
         let _set_before = self.0.source.set(source);
     }
@@ -89,7 +89,7 @@ impl Reloading {
     /// Reads the configuration again, and takes over what can change now.
     ///
     /// # Errors
-    /// When it cannot be read, or is not right: then nothing has changed. This is logged, too.
+    /// When it cannot be read, or is not valid; then nothing has changed. The error is logged, too.
     pub(crate) async fn reload(&self) -> anyhow::Result<Reloaded> {
         let own = self.clone();
         let reloaded = tokio::task::spawn_blocking(move || own.0.reload()).await;
@@ -102,7 +102,7 @@ impl Reloading {
     }
 }
 
-/// Reloads at each SIGHUP. If the terminal is gone that the server was started at, it is stopped instead.
+/// Reloads at each SIGHUP. If the terminal at which the server was started is gone, stops the server instead.
 pub(crate) async fn follow(mut hang_ups: HangUps, reloading: Reloading, stop: Stop) {
     loop {
         match hang_ups.next().await {
@@ -143,7 +143,7 @@ impl Inner {
         Ok(Reloaded { file, changed, needs_restart, notes })
     }
 
-    /// Gives each part its settings. Nothing of this can fail.
+    /// Gives each part its settings. This cannot fail.
     fn put_in_force(&self, before: &Settings, now: &Settings, worker: &Secret) {
         let parts = &self.parts;
         parts.keys.set_prices(Arc::clone(&now.prices));
@@ -188,21 +188,22 @@ fn worker_secret(before: &Settings, read: &Settings) -> anyhow::Result<Secret> {
     }
 }
 
-/// A mark of the content of the certificate's file and its key's. Files that cannot be read are left out.
+/// A mark of the content of the certificate's file and of its key's file; `None` without TLS. Files that cannot be
+/// read are left out.
 fn files_mark(settings: &Settings, marks: &RandomState) -> Option<u64> {
     let files = [settings.tls_certificate.as_ref()?, settings.tls_key.as_ref()?];
     let read: Vec<_> = files.iter().filter_map(|path| std::fs::read(path).ok()).collect();
     Some(marks.hash_one(read))
 }
 
-/// The change of a certificate that was renewed in its place.
+/// The change to report if a certificate was renewed in the same file.
 fn of_files(now: &Settings) -> Option<SettingChange> {
     let path = now.tls_certificate.as_ref()?.display().to_string();
     let (before, after) = (path.clone().into(), path.into());
     Some(SettingChange { name: "tls_cert".to_owned(), before, after, secret: false })
 }
 
-/// Notes for the owner beside the list of changes.
+/// Notes for the owner of the server, beside the list of changes.
 fn notes(before: &Settings, now: &Settings) -> Vec<String> {
     let mut notes = Vec::new();
     if before.fingerprint != now.fingerprint {

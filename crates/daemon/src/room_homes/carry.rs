@@ -1,4 +1,4 @@
-//! A request on its way to its room's home, over a stream between the servers: a few words about the client, and then
+//! A request on its way to its room's home, over a stream between the servers: first a description of the client, then
 //! HTTP/1.1.
 
 use std::{
@@ -21,16 +21,16 @@ use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use wire::PromptAcks;
 
-/// The words about a client, as the first bytes of a stream: their length, and JSON.
+/// The description of a client, as the first bytes of a stream: its length in two bytes, then JSON.
 pub(super) fn words(passed_on: &PassedOn) -> Vec<u8> {
-    // Numbers, texts and addresses always serialise, and are short.
+    // It has only numbers, texts and addresses, which always become JSON, and is short.
     let json = serde_json::to_vec(passed_on).unwrap_or_default();
     let length = u16::try_from(json.len()).unwrap_or(0);
     [&length.to_be_bytes(), json.as_slice()].concat()
 }
 
-/// Sends a request over a stream whose first words are said, and returns the answer. Where the protocol changes, the
-/// client and the home are joined in a task of `links`.
+/// Sends a request over a stream on which the client was described already, and returns the answer. If the protocol is
+/// upgraded, a task of `links` joins the client and the home.
 ///
 /// # Errors
 /// Why no answer came, in words.
@@ -47,7 +47,7 @@ where
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
     let connection = async move {
-        // A failure shows at the request and its answer.
+        // If the connection breaks, the request or its answer fails.
         let _broken = connection.with_upgrades().await;
     };
     let connection = AbortOnDropHandle::new(tokio::spawn(connection));
@@ -70,10 +70,10 @@ fn lost(error: &hyper::Error) -> String {
     }
 }
 
-/// The client's connection, which the home speaks to from now on.
+/// The client's connection, for the time after the upgrade.
 fn taken_over(request: &mut Request) -> OnUpgrade {
     if let Some(acks) = request.extensions().get::<PromptAcks>() {
-        // The home cannot know that a stock worker waits for them.
+        // A stock worker may wait for prompt acknowledgements, and the home does not have its connection.
         acks.ask();
     }
     hyper::upgrade::on(request)
@@ -89,7 +89,7 @@ fn is_upgrade(request: &Request) -> bool {
         && named.any(|name| name == "upgrade")
 }
 
-/// Makes a request of any version of HTTP one for this connection.
+/// Changes a request of any version of HTTP into one of HTTP/1.1 for the connection between the servers.
 fn adapt(request: &mut Request, upgrades: bool) {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     // It was a part of a URI, so it parses.
@@ -98,7 +98,7 @@ fn adapt(request: &mut Request, upgrades: bool) {
     let headers = request.headers_mut();
     let upgrade = headers.get(header::UPGRADE).cloned();
     connection_headers(headers).iter().for_each(|name| drop(headers.remove(name)));
-    // This server has answered it.
+    // This server has answered it to the client already.
     headers.remove(header::EXPECT);
     if let Some(upgrade) = upgrade.filter(|_| upgrades) {
         headers.insert(header::UPGRADE, upgrade);
@@ -114,7 +114,7 @@ fn connection_headers(headers: &HeaderMap) -> Vec<HeaderName> {
     named.chain(known).collect()
 }
 
-/// Passes on what client and home say to each other, until both have ended.
+/// Passes on the bytes between the client and the home, until both have ended.
 async fn join(client: OnUpgrade, home: OnUpgrade) {
     let (Ok(client), Ok(home)) = tokio::join!(client, home) else { return };
     let ended = copy_bidirectional(&mut TokioIo::new(client), &mut TokioIo::new(home)).await;
@@ -123,7 +123,7 @@ async fn join(client: OnUpgrade, home: OnUpgrade) {
     }
 }
 
-/// An answer on its way. If it is dropped, the home hears that the client has left.
+/// An answer on its way. If it is dropped, its connection ends, and so the home hears that the client has left.
 struct CarriedAnswer {
     body: Incoming,
     _connection: AbortOnDropHandle<()>,

@@ -1,5 +1,6 @@
-//! Decides which rooms are this server's, by the machine [`fleet::RoomHomes`]. All servers see the record of a room, which
-//! is its row in the shared database. The record's revision is the epoch in it: a claim is a compare-and-set of the epoch.
+//! Drives the machine [`fleet::RoomHomes`], which decides for which rooms this server is the home. The record of a
+//! room, which all servers see, is its row in the shared database. The revision of the record is the epoch in it: a
+//! claim is a compare-and-set of the epoch.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,21 +15,21 @@ use fleet::{
 use rooms::{Place, Rooms};
 use store::RoomHome;
 
-/// The start of no server, for a record that names none.
+/// The id that no server has, for a record that names no home.
 const NOBODY: u128 = 0;
 
-/// How long a server is missed before it counts as gone. When NATS hangs, all servers fall silent. Within this time and
-/// the machine's own wait, this server learns that NATS is the cause: then it takes over no rooms.
+/// How long a server is missed before it counts as gone. If NATS hangs, all servers seem to be silent. Within this
+/// time and the machine's own wait, this server notices that NATS is the cause, and then takes over no rooms.
 const SURE: Duration = Duration::from_secs(1);
 
 /// The homes of rooms, as this server sees them.
 pub(super) struct Keeper {
     rooms: Rooms,
-    /// This server, as epochs name it.
+    /// The id and the name of this server, as epochs have them.
     own: (ServerId, ServerName),
     machine: RoomHomes,
     fellows: HashMap<ServerId, ServerName>,
-    /// Fellows that are not seen any more, each with the time since when.
+    /// The fellows that are no longer seen, and since when.
     missed: HashMap<ServerId, Instant>,
     is_connected: bool,
     /// The newest epoch of each room that the machine has seen.
@@ -42,14 +43,14 @@ impl Keeper {
         Self { rooms, own, machine, fellows, missed, is_connected: false, epochs }
     }
 
-    /// Notes which servers are there, and whether this one is connected to them.
+    /// Notes which fellows are seen, and whether this server is connected to NATS.
     pub(super) fn members(
         &mut self,
         fellows: &HashMap<ServerId, ServerName>,
         is_connected: bool,
         now: Instant,
     ) {
-        // Before all else: a server that is alone must not take others for gone.
+        // Comes first: a server that is not connected must not take the others for gone.
         if self.is_connected && !is_connected {
             self.machine.handle(now, Input::Disconnected);
         }
@@ -67,14 +68,15 @@ impl Keeper {
         let connects = !self.is_connected && is_connected;
         self.is_connected = is_connected;
         if connects {
-            // The machine has to see all records before it hears of the connection.
+            // The machine must have all records before it is told of the connection.
             self.epochs.clear();
             self.look(now);
             self.machine.handle(now, Input::Connected);
         }
     }
 
-    /// Counts fellows as gone that were missed for long enough while this server was connected.
+    /// Reports fellows as gone that were missed for long enough. While this server is not connected, missed fellows
+    /// are reported at once: the machine knows of that.
     fn forget_missed(&mut self, is_connected: bool, now: Instant) {
         let is_due = |since: &Instant| !is_connected || *since + SURE <= now;
         let gone = self.missed.iter().filter(|(_, since)| is_due(since));
@@ -86,8 +88,8 @@ impl Keeper {
         }
     }
 
-    /// Carries out the machine's outputs. Returns the scopes of rooms that have left: the scheduler has to end their jobs.
-    /// `wall`: in milliseconds since 1970. Blocks.
+    /// Carries out the machine's outputs. Returns the scopes of the rooms that this server has given up: the
+    /// scheduler has to end their jobs. `wall` is the time in milliseconds since 1970. Blocks.
     pub(super) fn step(&mut self, now: Instant, wall: u64) -> Vec<Scope> {
         self.look(now);
         self.machine.handle_timeout(now);
@@ -111,8 +113,8 @@ impl Keeper {
         missed.chain(self.machine.poll_timeout()).min()
     }
 
-    /// Reports changes of records to the machine. While this server is alone it keeps its rooms, whatever the database
-    /// says: nobody else reaches its clients and participants.
+    /// Reports changes of records to the machine. While this server is not connected, it keeps its rooms, whatever the
+    /// database says: no other server reaches its clients and participants.
     fn look(&mut self, now: Instant) {
         let homes = self.rooms.homes();
         let there: HashSet<_> = homes.iter().map(|(room, ..)| room.clone()).collect();
@@ -134,8 +136,9 @@ impl Keeper {
         }
     }
 
-    /// Reports a room that was here before its first look at the record. Another server may have taken it over: the machine
-    /// has to know both, so that this server gives way.
+    /// Reports the epoch of a room that was here before its record was first read, if the record has a later epoch:
+    /// then another server has taken the room over. The machine has to know both epochs, so that this server gives
+    /// way.
     fn report_own(&mut self, now: Instant, room: &RoomId, latest: u64) {
         let here = self.rooms.get(room.as_str()).map(|it| it.epoch());
         let Some(number) = here.filter(|own| *own < latest && !self.epochs.contains_key(room))
@@ -166,7 +169,7 @@ impl Keeper {
         }
     }
 
-    /// Another server was first, or the room was closed.
+    /// Reports that a claim has failed: another server was first, or the room was closed.
     fn lost(&mut self, now: Instant, room: RoomId) {
         if let Err(error) = self.rooms.look_for(room.as_str()) {
             tracing::warn!(%room, %error, "who has taken a room over is not known");
@@ -186,7 +189,8 @@ impl Keeper {
         }
     }
 
-    /// Reads a room that is this server's by its record and is not here yet: reading may have failed after the claim.
+    /// Reads a room if its record says that it is this server's, but it is not here: after the claim, reading it may
+    /// have failed.
     fn settle(&self, wall: u64, room: &RoomId, epoch: Epoch) {
         if self.is_here(room) {
             return;

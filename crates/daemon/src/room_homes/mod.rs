@@ -1,7 +1,7 @@
-//! Rooms of several servers that act as one: which are here, and the way to the others.
+//! Rooms of several servers that act as one: which rooms are here, and the way to the homes of the others.
 //!
-//! - `keep`: which rooms are this server's
-//! - `carry`: a request on its way to its room's home; `serve`: the same at the home
+//! - `keep`: for which rooms this server is the home
+//! - `carry`: a request on its way to its room's home; `serve`: that request at the home
 
 mod carry;
 mod keep;
@@ -32,10 +32,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use self::keep::Keeper;
 use crate::stores::Stores;
 
-/// The longest time between two looks at which rooms are here.
+/// The longest time between two steps that see to it that each room has a home.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long a room's home may take to accept the first bytes.
+/// How long a room's home may take to accept the description of a client.
 const WORDS: Duration = Duration::from_secs(5);
 
 /// The rooms of a server among others that act as one. Clones share them.
@@ -44,15 +44,15 @@ pub(crate) struct RoomsOfFleet {
     rooms: Rooms,
     fellows: Fellows,
     scheduler: Scheduler,
-    /// Requests that fellows have passed on.
+    /// The tasks that serve requests which fellows have passed on.
     passed_on: TaskTracker,
-    /// Held here: the API refers to it weakly.
+    /// Kept alive here: the API has a weak reference only.
     _ways: Arc<Ways>,
 }
 
 impl RoomsOfFleet {
-    /// Begins with the rooms whose home this server is, and carries requests about others to theirs. `router` has all
-    /// paths; it serves what other servers pass on.
+    /// Begins with the rooms whose home this server is, and carries requests about other rooms to their homes.
+    /// `router` has all paths; it serves what other servers pass on.
     pub(crate) async fn start(
         api: &Api,
         router: Router,
@@ -76,7 +76,7 @@ impl RoomsOfFleet {
         Self { rooms, fellows, scheduler, passed_on, _ways: ways }
     }
 
-    /// Waits for answers to fellows that are still written, at most this long.
+    /// Waits until all answers to fellows are written, at most this long.
     pub(crate) async fn see_off(&self, within: Duration) {
         self.passed_on.close();
         let _late = timeout(within, self.passed_on.wait()).await;
@@ -114,7 +114,7 @@ impl RoomsOfFleet {
     }
 }
 
-/// Takes the rooms that this server had before. While the database is away it has none yet.
+/// Reads the rooms from the database. While it is away, this server has none yet.
 async fn begin(rooms: &Rooms, stores: &Stores) {
     let (rooms, stores) = (rooms.clone(), stores.clone());
     let taken = spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! Requests that other servers pass on to the home of their room, which is here.
+//! Requests that other servers pass on because this server is the home of their room.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -12,16 +12,16 @@ use tokio::{
     time::timeout,
 };
 
-/// How long another server may take for the head of a request. It has it already.
+/// How long another server may take to send the head of a request, which it has already.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// The longest words about a client, in bytes.
+/// The longest description of a client, in bytes.
 const LONGEST: u16 = 4096;
 
-/// The longest head of a request, in bytes: that of a client, and some more.
+/// The longest head of a request, in bytes: somewhat more than a client may send.
 const BUFFER: usize = 80 * 1024;
 
-/// Answers the request that comes over a stream. `router` carries no request further.
+/// Answers the request that comes over a stream. `router` must not carry requests to other servers again.
 pub(super) async fn serve<S>(mut stream: S, api: Api, router: Router)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -41,8 +41,8 @@ where
     }
 }
 
-/// HTTP between servers. Connections are kept alive, though they serve one request: else hyper would say `close` where the
-/// protocol changes.
+/// HTTP between servers. Connections are kept alive, although each serves one request: otherwise hyper would send
+/// `close` where the protocol is upgraded.
 pub(super) fn http() -> http1::Builder {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);

@@ -1,4 +1,4 @@
-//! The parts of a server, in the order in which they are made; each needs those before it.
+//! The parts of a server, in the order in which they are made. Each part needs those before it.
 
 use std::{hash::RandomState, sync::Arc, time::Duration};
 
@@ -130,7 +130,7 @@ impl Jobs {
     }
 }
 
-/// The queue for spans, if requests are traced, and what sends them.
+/// The queue for spans and the task that sends them, if requests are traced.
 fn traces(settings: &Settings) -> anyhow::Result<Option<(Traces, Export)>> {
     let Some(tracing) = &settings.tracing else { return Ok(None) };
     let started = tracing.start("warren-server");
@@ -139,7 +139,7 @@ fn traces(settings: &Settings) -> anyhow::Result<Option<(Traces, Export)>> {
 
 /// The parts that other machines and programs are linked to.
 pub(super) struct Links {
-    /// The links of workers, nodes, participants and nodes of the mesh at the relay.
+    /// The tasks of the links of workers, model nodes and participants, and of nodes of the mesh at the mesh relay.
     pub(super) tracker: TaskTracker,
     lenders: LenderSecrets,
     pub(super) workers: RelayWorkers,
@@ -221,7 +221,7 @@ pub(super) fn api(
     api
 }
 
-/// The models of other members of the workspace's cluster, which the API then knows.
+/// The models of other members of the workspace's cluster. The API and the workspace are told of them.
 pub(super) fn cluster_models(
     api: &Api,
     keys: &Keys,
@@ -234,7 +234,7 @@ pub(super) fn cluster_models(
     models
 }
 
-/// The parts that a change of the configuration reaches. `patience`: that of the listener.
+/// The parts that a reload of the configuration changes. `patience`: that of the listener.
 pub(super) fn reloadable(
     base: &Base,
     jobs: &Jobs,

@@ -22,14 +22,14 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(10);
 
 /// The tasks of a running server, by how they end.
 pub(super) struct Tasks {
-    /// They go on until they are aborted.
+    /// Tasks that go on until they are aborted.
     endless: Vec<JoinHandle<()>>,
-    /// They end once the server is to stop, and are waited for in this order.
+    /// Tasks that end once the drain begins. They are waited for in this order.
     keepers: Vec<JoinHandle<()>>,
-    /// It writes the rows of the ledger until that is closed.
+    /// Writes the rows of the ledger until the ledger is closed.
     writer: JoinHandle<()>,
     sharing: Option<SharingTasks>,
-    /// It sends spans until it is cancelled.
+    /// Sends spans until the token is cancelled.
     export: Option<(CancellationToken, JoinHandle<()>)>,
 }
 
@@ -52,7 +52,7 @@ impl Tasks {
         }
     }
 
-    /// Ends them. All jobs have ended, so the ledger has every row.
+    /// Ends the tasks. Called once all jobs have ended, so that the ledger has every row.
     pub(super) async fn end(self, ledger: &Ledger) -> anyhow::Result<()> {
         self.endless.iter().for_each(JoinHandle::abort);
         ledger.close(FLUSH_WITHIN);
@@ -102,11 +102,11 @@ fn sharing(parts: &Parts, stop: &CancellationToken) -> Option<SharingTasks> {
     SharingTasks::start(&base.stores, &base.keys, &base.invitations, scheduler, rooms, stop)
 }
 
-/// Ends the steps of the series in time, forever.
+/// Ends each step of the series when its time is over, for ever.
 async fn end_steps(series: Arc<RecentSeries>, scheduler: Scheduler) {
     let mut steps = tokio::time::interval(RecentSeries::STEP);
     steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first tick is at once.
+    // The first tick comes at once.
     steps.tick().await;
     loop {
         steps.tick().await;

@@ -1,4 +1,4 @@
-//! The settings of the workspace cluster, with the defaults and their checks.
+//! The settings of the workspace cluster: their defaults and checks.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use crate::options::ClusterOptions;
 /// The settings of the workspace cluster.
 #[derive(Debug, Clone)]
 pub struct ClusterSettings {
-    /// Where the other members connect to.
+    /// The address that the other members connect to.
     pub listen: SocketAddr,
     /// The settings of the member, without its addresses.
     pub member: cluster::Settings,
@@ -19,7 +19,7 @@ pub struct ClusterSettings {
 const MAX_NAME: usize = 128;
 
 impl ClusterSettings {
-    /// Fills the options in with defaults and checks them. `clients`: where clients connect to.
+    /// Fills in defaults and checks the options. `clients`: the address that clients connect to.
     ///
     /// # Errors
     /// When a value is invalid.
@@ -42,7 +42,8 @@ impl ClusterSettings {
     }
 }
 
-/// The same address, one port higher. A port that the system chooses stays so.
+/// The same address, one port higher. Port 0, for which the system chooses a port, stays 0; the highest port becomes
+/// the one below it.
 fn one_higher(clients: SocketAddr) -> SocketAddr {
     let port = match clients.port() {
         0 => 0,

@@ -1,4 +1,4 @@
-//! The settings of a server that acts as one with others, with their checks.
+//! The settings of a server that acts as one with others, and their checks.
 
 use anyhow::bail;
 use base::Secret;
@@ -18,10 +18,10 @@ pub struct FleetSettings {
 }
 
 impl FleetSettings {
-    /// Checks what is given. `None` if the server works alone.
+    /// Checks the given values. `None` if the server works alone.
     ///
     /// # Errors
-    /// When a value is invalid, or is given without the NATS servers.
+    /// When a value is invalid, or a group is given without the NATS servers.
     pub(super) fn new(
         nats: Option<Secret>,
         group: Option<String>,

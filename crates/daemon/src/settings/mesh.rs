@@ -1,4 +1,4 @@
-//! The settings of the mesh, with the defaults and their checks.
+//! The settings of the mesh: their defaults and checks.
 
 use std::{net::Ipv4Addr, path::Path};
 
@@ -14,7 +14,7 @@ use crate::{
     options::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions},
 };
 
-/// The default port of LAN peers.
+/// The default port for peers on the local network.
 pub const MESH_PORT: u16 = 9180;
 
 /// The settings of the mesh.
@@ -24,18 +24,20 @@ pub struct MeshSettings {
     pub enabled: bool,
     /// How far a request goes if its header does not say.
     pub route: Route,
-    /// Its part as a node.
+    /// The settings of the node.
     pub node: mesh::Settings,
-    /// Which nodes may use the relay; `None`: all on loopback, none elsewhere.
+    /// Which nodes may use the mesh relay; `None`: those of this machine if the server listens on loopback, otherwise
+    /// none.
     pub relay_serve: Option<MeshRelayServe>,
-    /// The hosts by which nodes dial the relay; empty: any.
+    /// The hosts by which nodes dial the mesh relay; empty: any.
     pub relay_hosts: Vec<String>,
-    /// Whether the relay accepts nodes that sign nothing.
+    /// Whether the mesh relay accepts nodes that sign nothing.
     pub accept_unsigned: bool,
 }
 
 impl MeshSettings {
-    /// Fills the options in with defaults and checks them. `open`: everybody may be served. `data_dir`: of the server.
+    /// Fills in defaults and checks the options. `open`: the owner wants everybody to be served. `data_dir`: the
+    /// server's data directory.
     ///
     /// # Errors
     /// When a value is invalid, or anybody on the network could use this machine without `open`.
@@ -61,7 +63,7 @@ impl MeshSettings {
             trusted,
             model_dirs: options.models.unwrap_or_default(),
             offer_found: true,
-            // Paths are shown to people, whose working directory is another.
+            // Absolute, because paths are shown to people with another working directory.
             data_dir: std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned()),
         };
         refuse_defenceless(&node, open)?;
@@ -119,7 +121,7 @@ fn peer(text: &str) -> anyhow::Result<String> {
     Ok(whole)
 }
 
-/// A relay's URL, with the scheme `ws` or `wss`.
+/// The URL of a mesh relay, with the scheme `ws` or `wss`.
 fn relay(text: &str) -> anyhow::Result<String> {
     let wrong = || {
         let shown = redact_url(text);
@@ -165,7 +167,7 @@ fn share(
     })
 }
 
-/// `22:00-07:00`.
+/// Hours that are written as `22:00-07:00`.
 fn hours(text: &str) -> anyhow::Result<Hours> {
     let read = || {
         let (from, to) = text.split_once('-')?;

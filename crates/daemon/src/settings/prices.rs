@@ -11,7 +11,7 @@ use crate::options::{PriceOptions, ProviderPriceOptions};
 /// The prices of the settings, in their one currency.
 ///
 /// # Errors
-/// When they are in two currencies, or only half of a price is there.
+/// When they are in two currencies, or a price lacks `input` or `output`.
 pub(crate) fn prices(
     currency: Option<Currency>,
     options: Option<&BTreeMap<String, PriceOptions>>,

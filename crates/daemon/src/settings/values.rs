@@ -1,4 +1,4 @@
-//! The values of settings by their names, as a file would have them.
+//! The values of settings by their names, as they would be written in a file.
 
 use serde_json::{Value, json};
 
@@ -14,8 +14,7 @@ use crate::{
 };
 
 impl Settings {
-    /// The values that the settings have, for those that may have one that nobody has set. The settings reference
-    /// is made of these.
+    /// The values of those settings that have a default. The settings reference is made from these.
     pub fn values(&self) -> Defaults {
         let all = [self.of_server(), self.of_mesh(), self.of_workspace()].concat();
         all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
@@ -78,7 +77,7 @@ impl Settings {
     }
 }
 
-/// `PreferLocal` as it is written in a file.
+/// The name of a variant as it is written in a file: `prefer-local` for `PreferLocal`.
 fn kebab(name: &dyn std::fmt::Debug) -> Value {
     let mut text = String::new();
     for (place, letter) in format!("{name:?}").char_indices() {

@@ -1,4 +1,4 @@
-//! A program without PostgreSQL.
+//! Stands in for the shared database in a program that was built without PostgreSQL.
 
 use std::{path::Path, sync::Arc};
 

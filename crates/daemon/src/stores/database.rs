@@ -1,4 +1,4 @@
-//! The shared database, from outside of a server: looked at, and what a server takes along into it.
+//! The shared database without a running server: looks at it, and takes a server's own records into it.
 
 use std::path::Path;
 
@@ -17,11 +17,12 @@ pub struct DatabaseReport {
     pub shown: String,
     /// The findings, or why it cannot be looked at.
     pub found: Result<Examination, String>,
-    /// How many rows of usage wait for it in this data directory; `None`: nobody has shared anything here.
+    /// How many rows of usage wait for it in this data directory; `None`: the server of this directory has never used
+    /// a shared database, or its file cannot be read.
     pub waiting: Option<u64>,
 }
 
-/// Looks at the database of this URL and at what waits for it in a data directory. Blocks.
+/// Looks at the database of this URL, and counts the rows that wait for it in a data directory. Blocks.
 pub fn examine(url: &Secret, data_dir: &Path) -> DatabaseReport {
     let waiting = waiting(&data_dir.join(SHARED));
     DatabaseReport { shown: base::redact_url(url.expose()), found: found(url), waiting }
@@ -31,7 +32,7 @@ pub fn examine(url: &Secret, data_dir: &Path) -> DatabaseReport {
 /// database of this URL. What is there already stays; a dry run changes nothing. Blocks.
 ///
 /// # Errors
-/// When the server runs, one of them cannot be used, or a key has another id in the database.
+/// When the server runs, its file or the database cannot be used, or the database has a key's text under another id.
 #[cfg(feature = "postgres")]
 pub fn import(url: &Secret, data_dir: &Path, is_dry: bool) -> anyhow::Result<ImportCounts> {
     use anyhow::Context;
@@ -47,7 +48,7 @@ pub fn import(url: &Secret, data_dir: &Path, is_dry: bool) -> anyhow::Result<Imp
     Ok(store::PostgresStore::new(url)?.import(&own, now, is_dry)?)
 }
 
-/// The same in a program without PostgreSQL.
+/// Stands in for the import in a program without PostgreSQL.
 ///
 /// # Errors
 /// Always.

@@ -1,9 +1,8 @@
 //! The stores of a server: this machine's own database, and the one that several servers share.
 //!
-//! - `shared`: keys, invitations, page sessions, the ledger, the audit log and stored responses of several servers, with the feature
-//!   `postgres`
-//! - `absent`: the same in a program without it
-//! - `database`: the shared database, looked at from outside of a server
+//! - `shared`: the tasks of a server that shares its keys, usage and more in a database, with the feature `postgres`
+//! - `absent`: stands in for it in a program without that feature
+//! - `database`: the shared database without a running server
 
 pub mod database;
 #[cfg(not(feature = "postgres"))]
@@ -32,7 +31,8 @@ pub(crate) const SHARED: &str = "shared.db";
 /// The stores of a server.
 #[derive(Clone)]
 pub(crate) struct Stores {
-    /// The store of this machine alone: rooms, models, the workspace, the cluster.
+    /// This machine's own database, with its models, its workspace and its cluster, and with its rooms unless it
+    /// shares them.
     pub(crate) own: Arc<SqliteStore>,
     pub(crate) keys: Arc<dyn KeyStore>,
     pub(crate) invitations: Arc<dyn InvitationStore>,
@@ -44,9 +44,9 @@ pub(crate) struct Stores {
     /// The rooms of servers that act as one; a server that acts alone has them in `own`.
     pub(crate) rooms: Arc<dyn RoomStore>,
     pub(crate) ages: Arc<dyn AgeStore>,
-    /// The store that it shares with other servers, if it does.
+    /// The database that it shares with other servers, if it does.
     pub(crate) shared: Option<Arc<Shared>>,
-    /// Where the use of limits is counted that it shares.
+    /// Counts the use of limits that it shares with other servers, if it does.
     pub(crate) desk: Option<Desk>,
 }
 
@@ -71,7 +71,8 @@ impl Stores {
         }
     }
 
-    /// The changes that others have made to the rooms since the last call; without a shared database none. Blocks.
+    /// The changes of the rooms by other servers since the last call; without a shared database there are none.
+    /// Blocks.
     ///
     /// # Errors
     /// When the database is away.

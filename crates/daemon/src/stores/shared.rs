@@ -1,6 +1,7 @@
-//! Takes over what other servers change, and sends them the rows of this one's ledger and audit log.
+//! Takes over what other servers change, and sends the rows of this server's ledger and audit log to the shared
+//! database.
 //!
-//! - `limits`: what servers hold of limits
+//! - `limits`: what this server holds of shared limits
 
 mod limits;
 
@@ -20,16 +21,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::Stores;
 
-/// How often changes are looked for that were not announced.
+/// How often changes are looked for, even if none was announced.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// The longest wait for rows.
+/// The longest wait for new rows before the file is looked at all the same.
 const ROWS: Duration = Duration::from_secs(1);
 
-/// The pauses while rows cannot be sent.
+/// The pauses between two tries while rows cannot be sent.
 const RETRY: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
 
-/// How long a server that ends has to send its last rows. What is left waits for its next start.
+/// How long a server that ends may take to send its last rows. Those that are left are sent after its next start.
 const LAST_ROWS: Duration = Duration::from_secs(5);
 
 pub(super) fn open(own: &Arc<SqliteStore>, url: &Secret, file: &Path) -> anyhow::Result<Stores> {
@@ -40,7 +41,7 @@ pub(super) fn open(own: &Arc<SqliteStore>, url: &Secret, file: &Path) -> anyhow:
     Ok(Stores { desk: Some(desk), ..Stores::of(own, &shared, Some(Arc::clone(&shared))) })
 }
 
-/// Says how to take this machine's own keys along, when the database has none.
+/// Logs how to take this machine's own keys along, if the database has no keys.
 fn hint_at_import(own: &SqliteStore, shared: &Shared) -> Result<(), StoreError> {
     let own = own.load_keys()?.len();
     if own > 0 && shared.load_keys()?.is_empty() {
@@ -63,8 +64,8 @@ pub(crate) struct SharingTasks {
 }
 
 impl SharingTasks {
-    /// Starts them, if this server shares something. Changes by others are taken over until `stop`; those of rooms only if
-    /// servers share rooms.
+    /// Starts the tasks, if this server has a shared database. Changes by other servers are taken over until `stop`.
+    /// `rooms` is set if servers share rooms.
     pub(crate) fn start(
         stores: &Stores,
         keys: &Keys,
@@ -91,7 +92,7 @@ impl SharingTasks {
         Some(Self { shared, taking_over, sending, limiting, ending })
     }
 
-    /// Sends the last rows, and ends. Called when the ledger has ended.
+    /// Sends the last rows, and ends the tasks. Called once the ledger has ended.
     pub(crate) async fn end(self) {
         self.ending.cancel();
         self.shared.wake();
@@ -102,7 +103,7 @@ impl SharingTasks {
         if let Some(limiting) = self.limiting {
             let _ended = limiting.await;
         }
-        // It has heard of the stop.
+        // This task ends by itself: its `stop` was cancelled when the drain began.
         let _ended = self.taking_over.await;
     }
 }
@@ -118,7 +119,7 @@ struct News {
 }
 
 impl News {
-    /// Waits for a change, at most for a sweep, and takes it over. Blocks.
+    /// Waits for a change, a second at most, and takes over what has changed. Blocks.
     fn next(&self) -> Result<(), StoreError> {
         self.shared.wait_for_change(SWEEP);
         let stale = self.shared.stale()?;
@@ -153,7 +154,7 @@ async fn take_over(news: Arc<News>, stop: CancellationToken) {
     }
 }
 
-/// Sends rows as they come, and all that are left at the end.
+/// Sends rows as they come, and at the end those that are left.
 async fn send(shared: Arc<Shared>, ending: CancellationToken) {
     let (mut outage, mut retry) = (Outage::default(), RETRY);
     loop {
@@ -183,14 +184,14 @@ async fn send(shared: Arc<Shared>, ending: CancellationToken) {
     }
 }
 
-/// Waits a little longer than for the first row: a few together are as cheap as one.
+/// Waits for the first row, and then a moment for others: to send a few costs as much as to send one.
 async fn wait_for_rows(shared: &Arc<Shared>) {
     let waiter = Arc::clone(shared);
     let _waited = spawn_blocking(move || waiter.wait_for_rows(ROWS)).await;
     sleep(Duration::from_millis(20)).await;
 }
 
-/// A failure that goes on: its beginning and its end are logged, and nothing between.
+/// A failure that goes on. Only its beginning and its end are logged.
 #[derive(Default)]
 struct Outage(bool);
 

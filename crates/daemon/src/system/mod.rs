@@ -16,6 +16,6 @@ pub(crate) use own::{
     EndSignals, HangUpSignal, base_directory, give_all, machine_configuration, owner,
 };
 
-/// Where a user's data is, below the home directory, unless `XDG_DATA_HOME` says otherwise.
+/// The directory for a user's data, below the home directory, unless `XDG_DATA_HOME` names another.
 pub(crate) const DATA_HOME: &str =
     if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };

@@ -26,7 +26,8 @@ pub(crate) fn machine_configuration() -> Option<PathBuf> {
     Some(PathBuf::from("/etc/warren/warren.toml"))
 }
 
-/// The user and the group of a directory, if they are not those of this process, which has to give files to them.
+/// The user and the group that own a directory, if the user is not that of this process: then files in it have to be
+/// given to them.
 pub(crate) fn owner(directory: &Metadata) -> Option<(u32, u32)> {
     let is_own = rustix::process::geteuid().as_raw() == directory.uid();
     (!is_own).then(|| (directory.uid(), directory.gid()))
@@ -76,7 +77,7 @@ impl HangUpSignal {
     /// Waits for the next one.
     pub(crate) async fn next(&mut self) {
         if self.0.recv().await.is_none() {
-            // There are no more.
+            // No more signals can come.
             std::future::pending::<()>().await;
         }
     }

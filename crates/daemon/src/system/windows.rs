@@ -13,8 +13,8 @@ use tokio::signal::windows::{
 
 use crate::signals::EndSignal;
 
-/// The directory that a variable names; or the one of settings, which follows a user to other machines, for those; or the one of
-/// this machine's data.
+/// The directory that a variable names. If it is not set: for `XDG_CONFIG_HOME` the user's settings, which follow the
+/// user to other machines, and for all other variables the user's data on this machine.
 pub(crate) fn base_directory(variable: &str, _fallback: &str) -> Option<PathBuf> {
     let usual = if variable == "XDG_CONFIG_HOME" { "APPDATA" } else { "LOCALAPPDATA" };
     set(variable).or_else(|| set(usual))
@@ -29,18 +29,18 @@ pub(crate) fn machine_configuration() -> Option<PathBuf> {
     set("PROGRAMDATA").map(|all| all.join("warren").join("warren.toml"))
 }
 
-/// The user and the group of a directory, if this process has to give files to them: nobody has to.
+/// The user and the group to which files in a directory have to be given. There are none on Windows.
 pub(crate) fn owner(_directory: &Metadata) -> Option<(u32, u32)> {
     None
 }
 
-/// Gives everything in a directory to a user and a group: there are none to give to.
+/// Gives everything in a directory to a user and a group, which Windows does not have: always an error.
 pub(crate) fn give_all(_directory: &Path, _uid: u32, _gid: u32) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The console's signals: Ctrl-C and Ctrl-Break; its window closes, its user logs off, or the machine stops. Of the
-/// latter Windows lets a process live for a few seconds only.
+/// The console's signals: Ctrl-C, Ctrl-Break, and that its window closes, its user logs off or the machine stops.
+/// After one of the latter three, Windows lets a process live for a few seconds only.
 pub(crate) struct EndSignals {
     interrupt: CtrlC,
     stop: CtrlBreak,

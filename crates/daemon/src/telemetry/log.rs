@@ -25,7 +25,7 @@ use crate::options::LogFormat;
 /// How long lines are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// Lines that may wait for standard error; further ones are dropped, and counted.
+/// The most lines that wait for standard error. Further ones are dropped, and counted.
 const WAITING: usize = 8 * 1024;
 
 /// The size of one write, in bytes.
@@ -35,13 +35,13 @@ const BATCH: usize = 64 * 1024;
 /// kept in memory, for `/admin/logs`.
 ///
 /// # Errors
-/// When the filter is not one, or logging was started before.
+/// When the filter cannot be read, or logging was started before.
 pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<LogGuard> {
     start_showing(format, filter, Level::TRACE)
 }
 
-/// Starts logging, and shows at standard error only the lines of this level and graver ones; the others are kept in
-/// memory alone.
+/// Starts logging. Standard error shows only lines of the level `shown` and graver ones; the others are kept in memory
+/// alone.
 ///
 /// # Errors
 /// As [`start`].
@@ -80,39 +80,39 @@ static REFILTER: OnceLock<Refilter> = OnceLock::new();
 
 fn keep<S: 'static>(handle: reload::Handle<EnvFilter, S>) {
     let replace = move |filter| Ok(handle.reload(filter)?);
-    // Logging starts once.
+    // Logging starts once, so there is no earlier value.
     let _started_before = REFILTER.set(Box::new(replace));
 }
 
-/// A filter that was read, for [`ReadFilter::apply`].
+/// A filter that was read and not applied yet.
 pub(crate) struct ReadFilter(EnvFilter);
 
 impl ReadFilter {
     /// Reads a filter.
     ///
     /// # Errors
-    /// When it is not one.
+    /// When the text is not a filter.
     pub(crate) fn new(text: &str) -> anyhow::Result<Self> {
         read_filter(text).map(Self)
     }
 
-    /// Logs by it from now on. Without a log it does nothing.
+    /// Makes the log use this filter from now on. Does nothing if no log was started.
     pub(crate) fn apply(self) -> anyhow::Result<()> {
         REFILTER.get().map_or(Ok(()), |replace| replace(self.0))
     }
 }
 
-/// Whether lines of this kind are fit for a log. At its lowest levels the WebSocket library writes
-/// whole frames and handshakes: prompts, and secrets.
+/// Whether lines of this kind may be logged. At its lowest levels, the WebSocket library logs whole frames and
+/// handshakes, and so prompts and secrets.
 fn tells_no_content(line: &Metadata<'_>) -> bool {
     !line.target().starts_with("tungstenite") || *line.level() <= Level::INFO
 }
 
-/// The thread that writes this process's log. It is a static because a second signal ends the process
-/// without dropping the guard.
+/// The thread that writes this process's log. It is a static, because a second signal exits the process without
+/// dropping the [`LogGuard`].
 static THREAD: Mutex<Option<WorkerGuard>> = Mutex::new(None);
 
-/// Writes the rest of the log and ends it. It waits for a second at most: standard error may be stuck.
+/// Writes the rest of the log and ends it. Waits for a second at most: standard error may be stuck.
 pub fn finish() {
     let thread = THREAD.lock().unwrap_or_else(PoisonError::into_inner).take();
     drop(thread);
@@ -135,7 +135,7 @@ fn lines(out: impl Write + Send + 'static, most: usize) -> (Lines, WorkerGuard) 
     let batches = Batches { out, dropped: Arc::clone(&dropped), reported: 0 };
     let builder = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(most);
     let (writer, thread) = builder.thread_name("log").finish(batches);
-    // The counter exists only once the writer has been handed over.
+    // Set afterwards: the counter exists only once the batches were handed over.
     let _ = dropped.set(writer.error_counter());
     (Lines { out: writer, newest: None, shown: Level::TRACE }, thread)
 }
@@ -162,7 +162,7 @@ impl<W: Write> Write for Batches<W> {
             writeln!(self.out, "{new} log lines were dropped: too many at once")?;
         }
         self.out.flush()?;
-        // Lines that come meanwhile go out in one write, and need not wake this thread.
+        // Lines that come during the sleep go out in one write, and do not wake this thread.
         thread::sleep(GATHER);
         Ok(())
     }
@@ -171,13 +171,13 @@ impl<W: Write> Write for Batches<W> {
 /// Takes the lines of the formatter.
 struct Lines {
     out: NonBlocking,
-    /// Where the newest lines are kept.
+    /// The store of the newest lines.
     newest: Option<&'static Newest>,
-    /// The least grave level that is written.
+    /// The least grave level that standard error gets.
     shown: Level,
 }
 
-/// Takes the line of one event, which the formatter writes at once.
+/// Takes the line of one event, which the formatter writes in one call.
 struct Line {
     out: NonBlocking,
     newest: Option<&'static Newest>,
@@ -206,8 +206,8 @@ impl MakeWriter<'_> for Lines {
 
 impl Write for Line {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        // The formatter does not escape characters in strangers' names that change the direction of
-        // writing.
+        // The formatter does not escape characters that change the direction of writing, which the names of strangers
+        // may have.
         let text = String::from_utf8_lossy(line);
         let text = plain::escaped(&text);
         if self.is_shown {

@@ -1,4 +1,4 @@
-//! `GET /admin/logs`: the newest lines of the log, once or as they come.
+//! `GET /admin/logs`: the newest lines of the log, and with `follow` further lines as they come.
 
 use std::{
     sync::{Arc, LazyLock},
@@ -28,17 +28,17 @@ use crate::json_lines::{self, line};
 /// The lines of an answer, unless the query sets another number.
 const USUAL: usize = 100;
 
-/// How many may follow at once.
+/// How many clients may follow at once.
 const FOLLOWERS: usize = 16;
 
 /// The most lines that are sent in one piece.
 const PIECE: usize = 500;
 
-/// How long lines gather before they are sent. At low levels sending makes lines itself, which must not go on without
-/// a pause.
+/// How long lines gather before they are sent. At low levels, to send lines makes new lines. This pause keeps that
+/// from going on without end.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// How often a follower gets a sign of life.
+/// How often a follower gets a sign of life while there are no new lines.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
 /// The places of followers.
@@ -119,13 +119,13 @@ fn follow(
     Ok(json_lines::response(lines))
 }
 
-/// One reader that follows. It has a position in the lines and nothing of its own.
+/// A client that follows the log. It has a position in the lines, and no queue of its own.
 struct Follower {
     newest: &'static Newest,
     level: LogLevel,
     /// The number of the last line that was sent.
     position: u64,
-    /// The first lines.
+    /// The lines that are sent first.
     first: Vec<LogLine>,
     changes: watch::Receiver<u64>,
     draining: watch::Receiver<bool>,
@@ -136,7 +136,7 @@ impl Follower {
     fn new(newest: &'static Newest, query: &Query, draining: watch::Receiver<bool>) -> Self {
         let changes = newest.watch();
         let first = query.lines(newest);
-        // Without lines of the level it begins after the newest of all.
+        // If there are no first lines, it begins after the newest line of any level.
         let position = first.last().map_or(*changes.borrow(), |line| line.n);
         Self { newest, level: query.level, position, first, changes, draining, is_over: false }
     }
@@ -158,7 +158,7 @@ impl Follower {
         }
     }
 
-    /// Waits for lines after the position, or for the drain, whose first lines are still sent.
+    /// Waits for lines after the position, or for the drain, and then for more lines to gather.
     async fn news(&mut self) {
         let position = self.position;
         tokio::select! {
@@ -174,7 +174,7 @@ fn piece(missed: u64, lines: Vec<LogLine>) -> Bytes {
     let gap = (missed > 0).then_some(LogEvent::Missed { missed });
     let mut piece = Vec::new();
     for event in gap.into_iter().chain(lines.into_iter().map(LogEvent::Line)) {
-        // A line that JSON cannot hold does not exist.
+        // A line can always be written as JSON.
         piece.extend_from_slice(&line(&event).unwrap_or_default());
     }
     piece.into()

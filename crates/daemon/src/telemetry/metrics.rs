@@ -1,4 +1,4 @@
-//! Prometheus metrics: counters, and a snapshot that is taken on request.
+//! Metrics for Prometheus: counters, and gauges that are set when metrics are requested.
 
 use std::{
     collections::HashMap,
@@ -24,17 +24,17 @@ use scheduler::{Break, CancelReason, JobEnd, JobFacts, LeaveReason, Observer, Sc
 
 use crate::ledger::LedgerMetrics;
 
-/// Models with metrics of their own; further ones share `other`.
+/// The most models that have metrics of their own. Further models share the label `other`.
 const MAX_MODELS: usize = 1_000;
 
-/// The label of all rooms together.
+/// The label that all rooms share.
 const ROOMS: &str = "rooms";
 
 /// The label that stands for the names of models that no provider has ever had.
 pub(crate) const UNKNOWN_MODEL: &str = "unknown";
 
-/// Whether a job ended because no provider has ever had its model. A client can invent names without end,
-/// so they share one.
+/// Whether a job ended because no provider has ever had its model. Clients can invent such names without end, so they
+/// share [`UNKNOWN_MODEL`].
 pub(crate) fn is_unknown_model(ended: &JobEnd) -> bool {
     ended.outcome.as_str() == "no_provider"
 }
@@ -68,7 +68,7 @@ struct Families {
     bytes: Family<Labels<1>, Counter>,
 }
 
-/// One model's metrics. Kept, because looking them up in a family means building strings.
+/// The metrics of one model. They are kept here, because to look one up in a family means to build strings.
 struct ModelMetrics {
     model: String,
     requeues: Counter,
@@ -153,8 +153,8 @@ impl Metrics {
         self.ledger.clone()
     }
 
-    /// All metrics, in OpenMetrics' text form. `refused`: how often each status was answered to requests
-    /// that never became jobs. `more` appends metrics of other parts.
+    /// All metrics, in the text form of OpenMetrics. `refused`: how often requests that never became jobs were
+    /// answered with each status. `more` appends metrics of other parts.
     pub(crate) fn encode(
         &self,
         scheduler: &Scheduler,
@@ -166,7 +166,7 @@ impl Metrics {
         snapshot.take(&status);
         for (status, count) in refused {
             let counter = self.refused.get_or_create(&[("status", status.to_string())]);
-            // Counted elsewhere. The snapshot's lock keeps two requests from setting an older count last.
+            // The API counts these. The snapshot's lock is held, so that no request sets an older count last.
             counter.inner().store(*count, Ordering::Relaxed);
         }
         let mut text = String::new();
@@ -177,8 +177,8 @@ impl Metrics {
         text
     }
 
-    /// The metrics of a job's model. Rooms share one: their users choose the names of models, which must not
-    /// use up the places of the server's own, and a room's id is a credential.
+    /// The metrics of a job's model. All rooms share one label: users of rooms choose the names of their models,
+    /// which must not use up the places of the server's own models, and the id of a room is a credential.
     fn of_job(&self, job: &JobFacts) -> Arc<ModelMetrics> {
         match job.scope.room_id() {
             None => self.of(&job.model),
@@ -341,7 +341,7 @@ impl Snapshot {
     fn take(&self, status: &Status) {
         self.queue_depth.set(count(status.queue_depth));
         self.in_flight.set(count(status.in_flight));
-        // Those of other servers count there.
+        // The workers of fellows are counted by the fellows.
         let own = status.workers.iter().filter(|worker| worker.fellow.is_none());
         self.workers.set(count(own.count()));
         self.queue.clear();
@@ -374,7 +374,7 @@ impl Snapshot {
     }
 }
 
-/// A number as gauges have it.
+/// A number as the value of a gauge.
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

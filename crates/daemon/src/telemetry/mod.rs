@@ -1,7 +1,7 @@
 //! Logs and metrics.
 //!
 //! - [`log`]: log lines on standard error, for people or as JSON
-//! - `newest`: the newest lines in memory; `log_requests`: they are shown at `/admin/logs`
+//! - `newest`: the newest lines in memory; `log_requests`: shows them at `/admin/logs`
 //! - `request_log`: one log line for each job
 //! - `traced_jobs`: the spans of jobs; [`tracing_export`]: where spans go
 //! - `metrics`: the metrics, for Prometheus

@@ -10,16 +10,16 @@ use protocol::admin::logs::{KEPT_BYTES, LogLevel, LogLine};
 use tokio::sync::watch;
 use tracing::Level;
 
-/// The most bytes of one line that are kept. A request's line has some hundred.
+/// The most bytes of one line that are kept. The line of a request has some hundred bytes.
 const LONGEST: usize = 16 * 1024;
 
 /// The size of a line beside its text, in bytes.
 const OVERHEAD: usize = size_of::<LogLine>();
 
-/// Those of this process. A static, as its log is.
+/// The newest lines of this process. They are a static because the log is one, too.
 pub(super) static NEWEST: LazyLock<Newest> = LazyLock::new(Newest::default);
 
-/// The newest lines, at most [`KEPT_BYTES`].
+/// The newest lines, of [`KEPT_BYTES`] bytes together at most.
 #[derive(Default)]
 pub(super) struct Newest {
     lines: Mutex<NewestLines>,
@@ -30,24 +30,25 @@ pub(super) struct Newest {
 #[derive(Default)]
 struct NewestLines {
     lines: VecDeque<LogLine>,
-    /// Of all lines with their overhead.
+    /// The size of all lines with their overhead.
     bytes: usize,
+    /// The number of the last line.
     last: u64,
 }
 
 /// Lines after a number.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
-    /// The oldest first.
+    /// The lines, the oldest first.
     pub(super) lines: Vec<LogLine>,
-    /// How many lines after the number are no longer kept.
+    /// How many lines after the number are no longer kept, whatever their level.
     pub(super) missed: u64,
-    /// The number to go on from.
+    /// The number after which the next batch begins.
     pub(super) last: u64,
 }
 
 impl Newest {
-    /// Adds a line, whose colours and end are left out.
+    /// Adds a line, without its colours and its line end.
     pub(super) fn add(&self, level: LogLevel, line: &str) {
         let (at, text) = (Timestamp::now(), shortened(&without_colours(line.trim_end())));
         let mut held = self.lock();
@@ -67,8 +68,8 @@ impl Newest {
         lines
     }
 
-    /// At most `most` lines after the number, of this level and graver ones. A number that was not reached yet is of an
-    /// earlier start of the server.
+    /// At most `most` lines after the number, of this level and graver ones. A number that is not reached yet is from
+    /// an earlier start of the server, so all lines are new.
     pub(super) fn after(&self, number: u64, most: usize, level: LogLevel) -> Batch {
         let held = self.lock();
         let number = if number > held.last { 0 } else { number };
@@ -87,7 +88,7 @@ impl Newest {
         batch
     }
 
-    /// Changes with each line.
+    /// A receiver of the number of the last line, which changes with each line.
     pub(super) fn watch(&self) -> watch::Receiver<u64> {
         self.last.subscribe()
     }
@@ -119,7 +120,7 @@ pub(super) fn level_of(level: Level) -> LogLevel {
     }
 }
 
-/// A line without what the formatter colours it with: `ESC [`, numbers, `m`.
+/// A line without the sequences by which the formatter colours it: `ESC [`, numbers, `m`.
 fn without_colours(line: &str) -> String {
     let mut parts = line.split("\u{1b}[");
     let mut plain = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! One log line for each job, when it has ended.
+//! The request log: a line for each job when it has ended, and one for each break of an answer.
 
 use base::millis;
 use scheduler::{Break, JobEnd, JobFacts, Observer};
@@ -22,7 +22,8 @@ impl Observer for RequestLog {
 
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         let provider = ended.provider.map(tracing::field::display);
-        // Of a job of another server the line has that server's id, so that one search finds both.
+        // For a job of a fellow, this is the fellow's id of the job, so that one search finds the lines of both
+        // servers.
         let id = job.lent.as_ref().map_or(job.id, |lent| lent.job);
         tracing::info!(
             target: "request",

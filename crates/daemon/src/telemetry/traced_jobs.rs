@@ -1,6 +1,7 @@
-//! The spans of jobs that are traced: the request, its waits, and its attempts at providers. Never prompts and answers.
+//! The spans of jobs that are traced: the request, its waits, and its attempts at providers. They have no prompts and
+//! no answers.
 //!
-//! A server that traces nothing has no such observer.
+//! A server that traces nothing does not have this observer.
 
 use std::{
     collections::HashMap,
@@ -15,7 +16,7 @@ use traces::{
     times::{nanoseconds, new_span},
 };
 
-/// The value of `gen_ai.provider.name`: which program made the answer is the worker's to say.
+/// The value of `gen_ai.provider.name`. The worker's own spans say which program made the answer.
 const PROVIDER: &str = "warren";
 
 /// Makes spans of jobs.
@@ -24,11 +25,11 @@ pub(crate) struct TracedJobs {
     open: Mutex<HashMap<JobId, OpenTrace>>,
 }
 
-/// A traced job that has not ended. There are as many as jobs, which are bounded.
+/// A traced job that has not ended. The scheduler bounds the number of jobs, and so of these.
 struct OpenTrace {
     trace: RequestTrace,
     accepted: SystemTime,
-    /// When its present wait in a queue began; `None` while a provider has it.
+    /// When its present wait in a queue began; `None` while a provider has the job.
     waits_since: Option<SystemTime>,
     attempt: Option<Attempt>,
     attempts: u32,
@@ -115,7 +116,7 @@ impl OpenTrace {
         self.attempt = Some(Attempt { number, provider, began, first_byte: None });
     }
 
-    /// Its provider has it no more. It may wait for another.
+    /// Notes that its provider no longer has the job. From here on, it may wait for another provider.
     fn lost(&mut self, why: &str, traces: &Traces) {
         let now = SystemTime::now();
         if let Some(attempt) = self.attempt.take() {
@@ -144,7 +145,7 @@ impl OpenTrace {
                 let name = ended.provider_name.as_deref();
                 traces.record(self.of_attempt(&attempt, now, name, failed));
             }
-            // After a lost attempt only an end follows, unless it waited.
+            // After a lost attempt, the end usually comes at once: no wait is recorded.
             None if self.attempts == 0 => self.end_wait(now, traces),
             None => {}
         }
@@ -225,7 +226,7 @@ impl OpenTrace {
             name: name.to_owned(),
             kind,
             start,
-            // The wall's clock may be set back meanwhile.
+            // The wall clock may have been set back meanwhile.
             end: nanoseconds(end).max(start),
             attributes: Vec::new(),
             error: None,

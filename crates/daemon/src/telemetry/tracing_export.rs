@@ -9,7 +9,7 @@ use traces::{Counts, Export, Sampler, Target, Traces};
 use super::metrics::counter;
 use crate::{VERSION, options::ServeOptions};
 
-/// The share of requests that are traced if their clients do not trace them, unless a setting says it.
+/// The default of `--otlp-sample`: the share of requests that are traced if their clients do not decide it.
 pub(crate) const RATIO: u8 = 1;
 
 /// Where spans go, and which requests are traced.
@@ -23,7 +23,7 @@ impl TraceSettings {
     /// The settings among these options; `None`: nothing is traced.
     ///
     /// # Errors
-    /// When the endpoint or the headers are not right, or the share is not a number.
+    /// When the endpoint or the headers are not valid, or the share is not between 0 and 1.
     pub fn of(options: &ServeOptions) -> anyhow::Result<Option<Self>> {
         let ratio = options.otlp_sample.unwrap_or(RATIO.into());
         if !(0.0..=1.0).contains(&ratio) {
@@ -35,7 +35,8 @@ impl TraceSettings {
         Ok(Some(Self { target, sampler: Sampler::of_ratio(ratio) }))
     }
 
-    /// The queue to the collector, and what sends its spans once it runs. `service`: what this process is called there.
+    /// The queue of spans, and the task that sends them to the collector once it runs. `service`: the name of this
+    /// process there.
     ///
     /// # Errors
     /// When this machine's certificates cannot be read.
@@ -43,7 +44,7 @@ impl TraceSettings {
         Traces::to(self.target.clone(), service, &hardware::host_name(), VERSION)
     }
 
-    /// Which new traces are recorded.
+    /// Decides which new traces are recorded.
     pub(crate) fn sampler(&self) -> Sampler {
         self.sampler
     }

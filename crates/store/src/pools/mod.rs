@@ -1,9 +1,9 @@
 //! Limits of keys that several servers share. A limit is a *pool* in the database, of which each server holds a
 //! *slice*: it admits requests from its slice by itself, asks for more before that is used up, and gives back what it
-//! does not need. So used, in flight and idle together never exceed the pool.
+//! does not need. So what is used, in flight and idle together never exceeds the pool.
 //!
-//! The effect of a server's report on a pool is a pure step, [`Pool::take`], which the database carries out and tests
-//! carry out without one.
+//! The effect of a server's report on a pool is a pure step, [`Pool::take`]. `postgres` takes it within a transaction,
+//! tests without a database.
 //!
 //! - `stock`: what is free in a pool
 
@@ -16,10 +16,10 @@ pub use self::stock::{Level, PARTS, Stock};
 /// The most reports in one step.
 pub const MAX_REPORTS: usize = 500;
 
-/// A slice of a server that was not heard of for this long goes back, in seconds.
+/// After this many seconds without a report, a server loses what it does not use of its slices.
 pub const SILENT_S: u32 = 15;
 
-/// The limit that a pool is of.
+/// Which limit of a key a pool is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Measure {
     /// Requests at the same time.
@@ -54,13 +54,14 @@ pub struct Report {
     pub limit: u64,
     /// The end of the day or month, in milliseconds since 1970; 0 for a limit without one.
     pub ends_ms: u64,
-    /// The use of jobs that ended; `None`: it does not know what it has reported before.
+    /// The use of jobs that ended; `None` while the server has had no answer about this pool, and so does not know
+    /// what it has reported before.
     pub settled: Option<u64>,
     /// The expected use of jobs in flight, with the settled use if that is not reported above.
     pub reserved: u64,
-    /// The amount that it wants to have beyond these. If it has more, that is given back.
+    /// The amount that it wants to have beyond these two. What it has beyond that is given back.
     pub keep: u64,
-    /// The part of it that requests wait for.
+    /// The part of `keep` that requests wait for.
     pub need: u64,
 }
 
@@ -69,17 +70,17 @@ pub struct Report {
 pub struct Answer {
     /// The pool.
     pub pool: PoolId,
-    /// All that it was given.
+    /// All that it was granted.
     pub granted: u64,
     /// The settled use that it has reported.
     pub settled: u64,
     /// The amount that nobody holds.
     pub free: u64,
-    /// The amount that other servers hold and had no use for when they were last heard of.
+    /// The amount that other servers hold without using it, by their last reports.
     pub idle: u64,
-    /// Whether it has less than requests wait for.
+    /// Whether it was granted less than requests wait for.
     pub short: bool,
-    /// The milliseconds until there is more, if that is known.
+    /// The milliseconds until the pool has one more unit, if that is known.
     pub next_ms: Option<u64>,
 }
 
@@ -88,7 +89,7 @@ pub struct Answer {
 pub struct Answers {
     /// One for each report.
     pub answers: Vec<Answer>,
-    /// The number of servers that were heard of, with this one.
+    /// The number of servers that reported lately, this one included.
     pub servers: u64,
 }
 
@@ -101,25 +102,25 @@ pub struct Slice {
     pub settled: u64,
     /// The reported expected use of jobs in flight.
     pub reserved: u64,
-    /// The use by the ledger's rows that have come.
+    /// The use by those of its rows of the ledger that the database has taken.
     pub taken: u64,
 }
 
 /// A pool at one moment, with all slices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// The stock that there is.
+    /// The limit, and what is left of it.
     pub stock: Stock,
     /// The slice of the server that reports.
     pub own: Slice,
-    /// The slices of the others.
+    /// The slices of the other servers.
     pub others: Vec<Slice>,
-    /// The number of servers, with this one.
+    /// The number of servers, this one included.
     pub servers: u64,
 }
 
 impl Measure {
-    /// All there are, in the order in which they are checked.
+    /// All measures, in the order in which they are checked.
     pub const ALL: [Self; 5] =
         [Self::Concurrent, Self::Budget, Self::Money, Self::Tokens, Self::Requests];
 
@@ -134,15 +135,15 @@ impl Measure {
         }
     }
 
-    /// Whether it comes back with time.
+    /// Whether it refills with time.
     pub const fn is_rate(self) -> bool {
         matches!(self, Self::Tokens | Self::Requests)
     }
 }
 
 impl Slice {
-    /// A slice whose server is not heard of any more: it counts as what was used of it. The use of its jobs in flight
-    /// counts when their rows come.
+    /// The slice of a server that no longer reports: only its settled use is left. The use of its jobs in flight
+    /// counts once their rows of the ledger come.
     #[must_use]
     pub fn abandoned(self) -> Self {
         Self { granted: self.settled, reserved: 0, ..self }
@@ -173,7 +174,8 @@ impl Pool {
         let missing =
             |beyond: u64| self.own.busy().saturating_add(beyond).saturating_sub(self.own.granted);
         let (needed, wanted) = (missing(report.need), missing(report.keep.max(report.need)));
-        // Beyond what is needed now, no server takes more than a part of what others may need soon.
+        // Beyond what requests wait for, a server gets at most half of its equal part of what is free: others may need
+        // the rest soon.
         let fair = room.saturating_sub(over) / self.servers.max(1).saturating_mul(2);
         let more = wanted.min(needed.max(over.saturating_add(fair))).min(room);
         self.own.granted = self.own.granted.saturating_add(more);
@@ -190,7 +192,7 @@ impl Pool {
     }
 
     fn note(&mut self, report: &Report) {
-        // A report that comes late does not undo a newer one.
+        // The settled use never falls, so a report that comes late does not undo a newer one.
         self.own.settled = self.own.settled.max(report.settled.unwrap_or(0));
         self.own.reserved = report.reserved;
         let over = self.own.settled.saturating_sub(self.own.granted);
@@ -206,7 +208,7 @@ impl Pool {
         self.stock.put_back(back, idle);
     }
 
-    /// The amount that can be granted: nobody holds it, and no other server has jobs in flight for it.
+    /// The amount that can be granted: no server holds it, and it is not needed for jobs in flight.
     fn room(&self) -> u64 {
         let own = self.own.granted.saturating_sub(self.own.taken);
         let held = self.others.iter().map(Slice::held).fold(own, u64::saturating_add);

@@ -1,28 +1,28 @@
-//! The free amount of a pool.
+//! What is left of a pool, beside what servers hold.
 
-/// The parts of a unit of a rate: one a minute is one part a millisecond, a whole number.
+/// The parts in which a unit of a rate is counted: at one unit a minute, one whole part comes back each millisecond.
 pub const PARTS: i64 = 60_000;
 
 /// The stock of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stock {
-    /// A budget of which this was used.
+    /// A budget of a day or month.
     Budget {
         /// The limit.
         limit: u64,
         /// The use by the ledger.
         used: u64,
     },
-    /// Places, which come back when their job has ended.
+    /// Places for requests at the same time. A place becomes free when its job has ended.
     Places {
         /// The limit.
         limit: u64,
     },
-    /// A rate, which comes back with time.
+    /// A rate, which refills with time.
     Rate {
         /// The limit a minute.
         limit: u64,
-        /// How much there is.
+        /// What is left.
         level: Level,
     },
 }
@@ -32,7 +32,8 @@ pub enum Stock {
 pub struct Level(pub i64);
 
 impl Stock {
-    /// The stock of a rate after this time, of a level of before; `None`: it was never used.
+    /// The stock of a rate, `passed_ms` milliseconds after it was at this level; `None`: it was never used, and is
+    /// full.
     pub fn refilled(limit: u64, level: Option<Level>, passed_ms: u64) -> Self {
         let full = parts(limit);
         let more = signed(passed_ms).saturating_mul(signed(limit).min(full));
@@ -40,7 +41,7 @@ impl Stock {
         Self::Rate { limit, level: Level(level) }
     }
 
-    /// The level, if it is of a rate.
+    /// The level of a rate; `None` for the others.
     pub fn level(&self) -> Option<Level> {
         match self {
             Self::Rate { level, .. } => Some(*level),
@@ -48,7 +49,7 @@ impl Stock {
         }
     }
 
-    /// The free amount while servers hold this.
+    /// The free amount, while servers hold this much.
     pub(super) fn free(&self, held: u64) -> u64 {
         match self {
             Self::Budget { limit, used } => limit.saturating_sub(used.saturating_add(held)),
@@ -57,15 +58,15 @@ impl Stock {
         }
     }
 
-    /// Takes something out.
+    /// Takes units out of a rate. For the others, what servers hold is counted elsewhere.
     pub(super) fn draw(&mut self, units: u64) {
         if let Self::Rate { level, .. } = self {
             level.0 = level.0.saturating_sub(parts(units));
         }
     }
 
-    /// Takes something back. What servers hold idle and what there is are never more than the limit: else all of
-    /// that could be used at once.
+    /// Puts units back into a rate. `idle` is what servers hold without using it: together with the level it never
+    /// exceeds the limit, since all of both could be used at once.
     pub(super) fn put_back(&mut self, units: u64, idle: u64) {
         if let Self::Rate { limit, level } = self {
             let most = parts(limit.saturating_sub(idle));
@@ -73,7 +74,7 @@ impl Stock {
         }
     }
 
-    /// The milliseconds until there is one more.
+    /// The milliseconds until a rate has a whole unit; `None` for the others.
     pub(super) fn next_ms(&self) -> Option<u64> {
         let Self::Rate { limit, level } = self else { return None };
         let missing = (PARTS - level.0).max(0);

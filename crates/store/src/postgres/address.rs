@@ -1,4 +1,4 @@
-//! Where the database is: a URL with a secret in it.
+//! Where the database is: read from a URL, which has a secret in it.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -11,10 +11,10 @@ use tokio_postgres::{
 use super::system::name_or_socket;
 use crate::StoreError;
 
-/// How long one host may take to be connected to.
+/// How long the connection to one host may take.
 const CONNECT: Duration = Duration::from_secs(3);
 
-/// How long a host may be silent on a connection until it is looked for, and how long it may then be.
+/// How long a connection may be silent until TCP probes it, and how long sent bytes may then go unacknowledged.
 const SILENT: Duration = Duration::from_secs(10);
 
 /// The name of a connection in the database's own lists.
@@ -27,8 +27,8 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// The address in a URL, with defaults for what it leaves out: TLS is needed towards another machine, and of
-    /// several hosts the one is used that can be written to.
+    /// The address in a URL, with defaults for what it leaves out: another machine has to speak TLS, and of several
+    /// hosts, one that can be written to is used.
     pub(super) fn parse(url: &Secret) -> Result<Self, StoreError> {
         let wrong = |problem: String| StoreError::Address { problem };
         let text = url.expose();
@@ -52,7 +52,8 @@ pub(super) fn is_here(config: &Config) -> bool {
     config.get_hosts().iter().all(is_this_machine)
 }
 
-/// A URL with modes of TLS that the library has no words for: a certificate is checked in any case, with its name.
+/// A URL in which modes of TLS that the library does not know are replaced by `require`. This loses nothing: a
+/// certificate is always checked, with its name.
 fn understood(text: &str) -> String {
     let Some((place, query)) = text.split_once('?') else { return text.to_owned() };
     let part = |part: &str| match part {

@@ -24,8 +24,8 @@ impl AuditStore for PostgresStore {
     }
 }
 
-/// Adds actions, and forgets the oldest beyond the bound. Numbers that were drawn by servers that failed are missing,
-/// so a few less may be kept.
+/// Adds actions, and forgets the oldest beyond the bound. The bound is on the ids. Those of transactions that failed
+/// are missing, so a few actions less may be kept.
 pub(super) async fn add(transaction: &Transaction<'_>, actions: &[Action]) -> Result<(), Failure> {
     let at: Vec<i64> = actions.iter().map(|action| signed(action.at)).collect();
     let texts = |of: fn(&Action) -> &str| actions.iter().map(|it| text(of(it))).collect::<Vec<_>>();

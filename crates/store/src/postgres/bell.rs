@@ -1,4 +1,5 @@
-//! Announcements of other servers: that something may have changed, and that they need what is held here of limits.
+//! Announcements of other servers: that something may have changed, and that they need what this server holds of
+//! limits.
 
 use std::{
     collections::BTreeSet,
@@ -9,13 +10,13 @@ use std::{
 use base::KeyId;
 use tokio::sync::Notify;
 
-/// How a notification begins that is about the limits of a key.
+/// The beginning of a notification about the limits of a key.
 pub(super) const LIMITS: &str = "limits ";
 
-/// The most keys that are noted. Who needs more asks again.
+/// The most keys that are noted. A server that needs something of another key asks again.
 const MOST_RECALLED: usize = 10_000;
 
-/// Rings for what is announced.
+/// Wakes those that wait for announcements.
 #[derive(Default)]
 pub(super) struct Bell {
     rung: Mutex<bool>,
@@ -25,13 +26,13 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// Something may have changed.
+    /// Notes that something may have changed.
     pub(super) fn ring(&self) {
         *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.ringing.notify_all();
     }
 
-    /// Takes the content of a notification in.
+    /// Handles the content of a notification.
     pub(super) fn hear(&self, said: &str) {
         match said.strip_prefix(LIMITS) {
             Some(key) => self.recall(KeyId::from(key)),
@@ -39,14 +40,14 @@ impl Bell {
         }
     }
 
-    /// Waits until it has rung since the last wait, or for this long.
+    /// Waits until it rings, or for this long. Returns at once if it has rung since the last wait.
     pub(super) fn wait(&self, most: Duration) {
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.ringing.wait_timeout_while(rung, most, |rung| !*rung);
         *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
     }
 
-    /// Waits until other servers need what is held here of keys' limits. Returns these keys.
+    /// Waits until other servers need what this server holds of keys' limits. Returns these keys.
     pub(super) async fn recalled(&self) -> Vec<KeyId> {
         loop {
             let recalled = std::mem::take(&mut *self.keys());

@@ -1,8 +1,8 @@
 //! Changes by other servers. Each change of a key, an invitation, a session of the page or a room gets the next number
-//! of its table, in the order in which changes are committed: a change holds the row of its table's number until
-//! then. So a server that has seen all up to a number asks for what came after it.
+//! of its table. A change locks the row with this number until its commit, so the numbers are in the order of the
+//! commits. A server that has seen all changes up to a number asks for those after it.
 //!
-//! A change is announced to all connections at once, and the numbers are looked at every second beside that.
+//! A change is announced to all connections at once. Besides, each server looks at the numbers every second.
 
 use tokio_postgres::{Row, Transaction};
 
@@ -50,7 +50,7 @@ pub struct PerTable<T> {
 pub type Revisions = PerTable<i64>;
 
 impl PostgresStore {
-    /// How far the tables have come.
+    /// The number of the last change of each table.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -65,7 +65,7 @@ impl PostgresStore {
         })
     }
 
-    /// The changes of a table after this number, and the number that this leads to. `None`: all of it.
+    /// The changes of a table after this number, and the number of its last change. `None`: the whole table.
     pub(super) fn changes<T: Send + 'static>(
         &self,
         table: SharedTable,
@@ -97,7 +97,8 @@ async fn changes<T>(
     let of_table = "SELECT revision, deleted FROM revisions WHERE name = $1";
     let row = snapshot.query_one(of_table, &[&table.name()]).await?;
     let (revision, deleted): (i64, i64) = (value(&row, "revision")?, value(&row, "deleted")?);
-    // A number that is behind is of a database that was brought back from a backup.
+    // Records that were deleted since cannot be listed: then all are read. All are read, too, if the database's number
+    // is smaller: then it was restored from a backup.
     let since = since.filter(|since| *since >= deleted && *since <= revision);
     let which = format!("SELECT * FROM {} WHERE changed > $1 ORDER BY created, id", table.name());
     let rows = snapshot.query(&which, &[&since.unwrap_or(i64::MIN)]).await?;

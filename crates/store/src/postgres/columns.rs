@@ -18,12 +18,12 @@ pub(super) fn unsigned(row: &Row, column: &str) -> Result<u64, Failure> {
     value::<i64>(row, column).map(i64::unsigned_abs)
 }
 
-/// The same for a column that may be empty.
+/// Such a number from a column that may be null.
 pub(super) fn maybe(row: &Row, column: &str) -> Result<Option<u64>, Failure> {
     value::<Option<i64>>(row, column).map(|number| number.map(i64::unsigned_abs))
 }
 
-/// A number that is smaller than the column allows.
+/// A number of 32 bits, from a column of 64 that may be null.
 pub(super) fn small(row: &Row, column: &str) -> Result<Option<u32>, Failure> {
     let number = value::<Option<i64>>(row, column)?;
     number.map(u32::try_from).transpose().map_err(|error| Failure::Refused(Box::new(error)))
@@ -35,7 +35,7 @@ pub(super) fn digest(row: &Row, column: &str) -> Result<KeyDigest, Failure> {
     bytes.try_into().map(KeyDigest).map_err(|error| Failure::Refused(Box::new(error)))
 }
 
-/// A value that is written as text.
+/// A value that is stored as text.
 pub(super) fn parsed<T>(text: &str) -> Result<T, Failure>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
@@ -43,7 +43,7 @@ where
     text.parse().map_err(|error| Failure::Refused(Box::new(error)))
 }
 
-/// A text without NUL, which no column takes.
+/// A text as a column takes it: each NUL is replaced.
 pub(super) fn text(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

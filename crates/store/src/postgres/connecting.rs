@@ -1,4 +1,4 @@
-//! How a connection is made: with pauses that grow while it fails.
+//! Makes connections. While that fails, the pauses between two tries grow.
 
 use std::{future::poll_fn, sync::Arc, time::Duration};
 
@@ -19,12 +19,12 @@ use super::{
 /// The pauses between two tries while the database cannot be reached.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
 
-/// Said on each connection before it is used. A statement that nobody waits for any more ends by itself, and so
-/// does a transaction; a change by another server is announced to every connection.
+/// Prepares each connection before it is used. A statement or transaction that nobody waits for any more ends after
+/// its timeout. Every connection hears the changes by other servers.
 const PREPARE: &str = "SET search_path TO warren; SET statement_timeout = '30s'; SET lock_timeout = '4s';
     SET idle_in_transaction_session_timeout = '30s'; SET client_min_messages = 'warning'; LISTEN warren";
 
-/// How long it may take until the database has let this server in, and until its tables are up to date.
+/// How long the database may take to accept a connection, and how long it may take to bring its tables up to date.
 const LET_IN: Duration = Duration::from_secs(4);
 const UP_TO_DATE: Duration = Duration::from_secs(600);
 
@@ -33,7 +33,7 @@ pub(super) struct Connector {
     config: Config,
     bell: Arc<Bell>,
     pauses: Backoff,
-    /// Until when nothing is tried, and why.
+    /// Until when no connection is tried, and why the last try failed.
     resting: Option<(Instant, String)>,
 }
 
@@ -55,7 +55,7 @@ impl Connector {
     async fn try_it(&self) -> Result<Client, Failure> {
         let late = |_| Failure::late(LET_IN);
         let connected = timeout(LET_IN, self.config.connect(Tls)).await.map_err(late)?;
-        // Whatever is wrong, somebody may put it right while this server runs.
+        // Always `Away`, so that it is tried again: whatever is wrong may be put right while this server runs.
         let (mut client, connection) = connected.map_err(|error| Failure::Away(chain(&error)))?;
         spawn_local(drive(connection, Arc::clone(&self.bell)));
         let late = |_| Failure::late(UP_TO_DATE);
@@ -85,6 +85,6 @@ async fn drive(mut connection: Connection<Socket, Stream<Socket>>, bell: Arc<Bel
             bell.hear(said.payload());
         }
     }
-    // A change meanwhile was announced to nobody.
+    // While there is no connection, changes are not heard. So whoever waits for one has to look.
     bell.ring();
 }

@@ -25,10 +25,10 @@ use super::{bell::Bell, connecting::Connector, failure::Failure};
 /// The most connections of one server.
 const CONNECTIONS: usize = 4;
 
-/// The most pieces of work at once, those included that wait for a connection.
+/// The most pieces of work at once, including those that wait for a connection.
 const AT_ONCE: usize = 256;
 
-/// How much longer than the work itself its caller waits for the thread.
+/// How much longer than the work's own deadline its caller waits for an answer.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A piece of work.
@@ -43,7 +43,7 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Starts the thread, which ends when this is dropped. Nothing is connected to yet.
+    /// Starts the thread, which ends when this is dropped. No connection is made yet.
     pub(super) fn start(config: Config) -> Result<Self, Failure> {
         let (work, to_do) = mpsc::channel(AT_ONCE);
         let places = Arc::new(Semaphore::new(AT_ONCE));
@@ -81,7 +81,7 @@ impl Connections {
         let work: Work = Box::new(move |pool| {
             pool.answer(within, work, answer).map(move |()| drop(place)).boxed_local()
         });
-        // A caller that has a place finds room.
+        // The queue has as many places as the semaphore, so it has room for whoever holds one.
         self.work.try_send(work).map_err(|_| ended())?;
         answered.recv_timeout(within + GRACE).unwrap_or_else(|why| Err(unanswered(why, within)))
     }
@@ -95,7 +95,7 @@ impl Connections {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// An answer that refuses something is an answer.
+    /// Notes whether the database could be used. It could if it has answered, even if it refused something.
     fn note<T>(&self, done: &Result<T, Failure>) {
         let problem = match done {
             Err(Failure::Away(problem)) => Some(problem.clone()),
@@ -143,11 +143,12 @@ impl Pool {
     ) {
         let late = |_| Err(Failure::late(within));
         let done = timeout(within, self.lend(work)).await.unwrap_or_else(late);
-        // A caller that waits no more has had an error.
+        // A caller that no longer waits has had an error already.
         let _gone = answer.send(done);
     }
 
-    /// Lends a connection to a piece of work. One that is dropped, or failed, is not used again.
+    /// Lends a connection to a piece of work. If the work is dropped, or fails because the database is away, the
+    /// connection is not used again.
     async fn lend<T>(
         &self,
         work: impl AsyncFnOnce(&mut Client) -> Result<T, Failure>,
@@ -170,8 +171,8 @@ impl Pool {
         }
     }
 
-    /// Makes a connection, in a task of its own: bringing the tables up to date may take longer than this caller
-    /// waits.
+    /// Makes a connection. A task of its own does it, so that it goes on if the caller's time is over: bringing the
+    /// tables up to date may take longer.
     async fn new_client(&self) -> Result<Client, Failure> {
         let connecting = Rc::clone(&self.connecting);
         let made = spawn_local(async move { connecting.lock().await.connect().await });

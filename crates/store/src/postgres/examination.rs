@@ -1,4 +1,4 @@
-//! Findings about the database when it is looked at from outside of a server: `warren doctor`.
+//! Findings about the database when it is looked at without a running server, by `warren doctor`.
 
 use std::{
     future::poll_fn,
@@ -17,7 +17,7 @@ use crate::{Examination, StoreError};
 /// How long each step may take.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// The channel of the examination alone: servers do not hear of it.
+/// The channel that the examination announces on. Servers do not listen to it.
 const CHANNEL: &str = "warren_examination";
 
 /// Looks at the database of this URL, and changes nothing in it. Blocks.
@@ -75,8 +75,8 @@ async fn look(config: &Config, is_elsewhere: bool) -> Result<Examination, Failur
     })
 }
 
-/// Whether one connection hears what another announces: it does not behind a pool that gives each transaction
-/// another connection.
+/// Whether one connection hears what another announces. It does not if a connection pool in between gives each
+/// transaction another connection.
 async fn announces(
     config: &Config,
     client: &mut Client,
@@ -86,12 +86,12 @@ async fn announces(
     let (other, _heard) = connect(config).await?;
     let announce = format!("BEGIN; SELECT pg_notify('{CHANNEL}', ''); COMMIT");
     in_time(other.batch_execute(&announce)).await?;
-    // It is reported with the next answer at the latest.
+    // The database reports a notification with its next answer at the latest.
     in_time(client.batch_execute("SELECT 1")).await?;
     Ok(matches!(timeout(PATIENCE, heard.recv()).await, Ok(Some(()))))
 }
 
-/// A connection, and what it hears.
+/// A connection, and a receiver of the notifications that it hears.
 async fn connect(config: &Config) -> Result<(Client, mpsc::Receiver<()>), Failure> {
     let late = |_| Failure::late(PATIENCE);
     let (client, mut connection) = timeout(PATIENCE, config.connect(Tls))

@@ -10,9 +10,9 @@ use crate::StoreError;
 /// Why a piece of work failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The database cannot be reached, or has no time for this.
+    /// The database cannot be reached, is late or cannot do this now. The same may succeed later.
     Away(String),
-    /// It does not accept the statement, or a row cannot be read.
+    /// It does not accept a value of the statement, or a row cannot be read. The same fails again.
     Refused(Box<dyn Error + Send + Sync>),
     /// Its tables are of a newer version.
     Newer { found: i32, known: i32 },
@@ -23,7 +23,7 @@ impl Failure {
         Self::Away(format!("it has not answered within {} s", within.as_secs()))
     }
 
-    /// Whether a connection that had this is not to be used again.
+    /// Whether a connection with this failure must not be used again.
     pub(super) fn ends_its_connection(&self) -> bool {
         matches!(self, Self::Away(_))
     }
@@ -47,8 +47,9 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
-/// Whether the database refuses what is to be written: a value, one that another row has, or one that is too long
-/// for an index. Everything else somebody may put right: it stops or starts, has no room or no time, lets nobody in.
+/// Whether the database refuses a value that is to be written, for example because another row has it, or because it
+/// is too long for an index. All other refusals may pass: the database stops or starts, has no room or no time, or
+/// lets nobody in.
 fn is_about_values(refusal: &DbError) -> bool {
     let code = refusal.code().code();
     ["22", "23", "54"].iter().any(|class| code.starts_with(class))

@@ -27,8 +27,8 @@ impl PostgresStore {
     /// there already stays as it is; a dry run changes nothing. `now` is in seconds since 1970. Blocks.
     ///
     /// # Errors
-    /// [`StoreError::Clash`] when a key has another id here; then nothing is changed. When one of them cannot be read
-    /// or written: the next time goes on from there.
+    /// [`StoreError::Clash`] when the database has a key's text under another id; then nothing is changed. Other
+    /// errors when something cannot be read or written; then the next call goes on from there.
     pub fn import(
         &self,
         own: &SqliteStore,
@@ -57,7 +57,7 @@ impl PostgresStore {
         Ok(ImportCounts { keys, invitations, page_sessions, usage, audit })
     }
 
-    /// The number of the last row that was taken of a source.
+    /// The number of the last row that was taken of a source; -1 if none was.
     fn last_of(&self, source: &str, list: &'static str) -> Result<i64, StoreError> {
         let source = source.to_owned();
         self.read(async move |client| {
@@ -107,7 +107,7 @@ impl PostgresStore {
     }
 }
 
-/// A key whose text another key has, and that one.
+/// The ids of a key of the file and of another key in the database that has the same text, if there are such keys.
 async fn clash(
     transaction: &Transaction<'_>,
     own: &[(String, Vec<u8>)],

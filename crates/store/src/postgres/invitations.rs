@@ -11,7 +11,7 @@ use super::{
 use crate::{Changes, InvitationRecord, InvitationStore, StoreError};
 
 impl PostgresStore {
-    /// The invitations that were changed after this number, and the number that this leads to. `None`: all.
+    /// The invitations that were changed after this number, and the number of the last change. `None`: all.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -47,7 +47,8 @@ impl InvitationStore for PostgresStore {
     }
 }
 
-/// Stores an invitation, or replaces the one with its id if that is so. Returns whether it did.
+/// Stores an invitation. If there is one with its id, that is replaced, provided that it meets the condition `if_so`,
+/// in SQL. Returns whether the invitation was stored.
 pub(super) async fn save(
     transaction: &Transaction<'_>,
     invitation: &InvitationRecord,

@@ -11,7 +11,7 @@ use super::{
 use crate::{Changes, KeyRecord, KeyStore, StoreError};
 
 impl PostgresStore {
-    /// The keys that were changed after this number, and the number that this leads to. `None`: all keys.
+    /// The keys that were changed after this number, and the number of the last change. `None`: all keys.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -45,7 +45,8 @@ impl KeyStore for PostgresStore {
     }
 }
 
-/// A key that is revoked stays so, even if a server that has not heard of it writes it.
+/// Stores a key, or replaces the one with its id. A revoked key stays revoked, even if a server writes it that has not
+/// heard of the revocation.
 pub(super) async fn save_key(
     transaction: &Transaction<'_>,
     key: &KeyRecord,

@@ -1,14 +1,14 @@
 //! The database that several servers share: PostgreSQL.
 //!
 //! The traits are synchronous, and their callers block. A thread of its own has the connections; a call hands it
-//! a piece of work and waits for the answer, with a deadline. So calls come from any thread, and no caller needs
-//! a runtime.
+//! a piece of work and waits for the answer, with a deadline. So every thread can call, and no caller needs a runtime.
 //!
 //! - `address`: where the database is
-//! - `connections`: the thread and its connections; `connecting`, `tls`: how one is made; `bell`: what others announce
-//! - `examination`: what is found from outside of a server
+//! - `connections`: the thread and its connections; `connecting`, `tls`: how a connection is made; `bell`: what other
+//!   servers announce
+//! - `examination`: findings about the database without a running server
 //! - `failure`: what an error means
-//! - `schema`: the tables, made once however many servers start; `tables`: their text
+//! - `schema`: makes the tables, once however many servers start; `tables`: the SQL text that makes them
 //! - `changes`: what other servers have changed
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `rooms`, `responses`: their tables
 //! - `pools`: limits that servers share
@@ -58,7 +58,7 @@ use crate::StoreError;
 /// How long a statement may take, with the wait for a connection.
 const STATEMENT: Duration = Duration::from_secs(5);
 
-/// How long a question of the ledger may take: it may be about a year.
+/// How long a query of the ledger may take: it may be about a year.
 const QUESTION: Duration = Duration::from_secs(30);
 
 /// A value of a statement.
@@ -75,8 +75,8 @@ impl PostgresStore {
     /// A store in the database of this URL. It is connected to when it is first used.
     ///
     /// # Errors
-    /// [`StoreError::Address`] when this is no URL of a database, [`StoreError::Unavailable`] when there is no
-    /// thread for it.
+    /// [`StoreError::Address`] when this is no URL of a database, [`StoreError::Unavailable`] when no thread can be
+    /// started for it.
     pub fn new(url: &Secret) -> Result<Self, StoreError> {
         let Address { config, shown } = Address::parse(url)?;
         let failed = |failure: Failure| failure.of(&shown);
@@ -100,7 +100,7 @@ impl PostgresStore {
         self.connections.bell().wait(most);
     }
 
-    /// Waits until other servers need what this one holds of keys' limits and does not use. Returns these keys.
+    /// Waits until other servers need what this server holds of keys' limits without using it. Returns these keys.
     pub async fn recalled(&self) -> Vec<KeyId> {
         self.connections.bell().recalled().await
     }
@@ -149,8 +149,8 @@ impl PostgresStore {
         })
     }
 
-    /// Carries out a statement with ids and the times when they were last used. Of several servers that say so, the
-    /// latest use holds.
+    /// Carries out a statement with ids and the times when they were last used. The statement must keep the later
+    /// time, since several servers report one.
     fn touch<'a>(
         &self,
         statement: &'static str,
@@ -175,7 +175,7 @@ impl PostgresStore {
         self.connections.run(STATEMENT, work).map_err(|failure| failure.of(&self.shown))
     }
 
-    /// Reads what was true at one moment.
+    /// Reads a snapshot of one moment, in one transaction.
     fn look<T: Send + 'static>(
         &self,
         within: Duration,

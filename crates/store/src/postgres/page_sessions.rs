@@ -11,7 +11,7 @@ use super::{
 use crate::{Changes, PageSessionRecord, PageSessionStore, StoreError};
 
 impl PostgresStore {
-    /// The sessions that were changed after this number, and the number that this leads to. `None`: all.
+    /// The sessions that were changed after this number, and the number of the last change. `None`: all.
     ///
     /// # Errors
     /// When they cannot be read.

@@ -1,5 +1,5 @@
-//! The tables of pools: limits that several servers share. A step locks its pools in one order, reads what was used
-//! and all slices in one statement, and carries out what [`Pool::take`] says.
+//! The tables of pools: limits that several servers share. A transaction locks the pools of its reports, always in the
+//! same order, reads what was used and all slices in one statement, and writes what [`Pool::take`] makes of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +20,10 @@ use crate::{
     usage::days::{DAY, time},
 };
 
-/// A server that was heard of, by the database's clock.
+/// The condition that a server has reported lately, by the database's clock.
 const HEARD: &str = "seen > now() - make_interval(secs => $1)";
 
-/// Notes that a server was heard of, unless a later report of it was.
+/// Notes a report of a server. Changes no row if a later report of it has come before.
 const NOTE: &str = "INSERT INTO servers AS known VALUES ($1, $2, clock_timestamp())
     ON CONFLICT (run) DO UPDATE SET number = $2, seen = clock_timestamp() WHERE known.number < $2";
 
@@ -38,8 +38,8 @@ const LOCK_SLICES: &str = "SELECT FROM slices JOIN unnest($1::TEXT[], $2::TEXT[]
             AS asked (key, measure, began) USING (key, measure, began)
     ORDER BY slices.key, slices.measure, slices.began, slices.run FOR UPDATE OF slices";
 
-/// A line for each slice of each pool, and one for a pool without slices. A row of usage that is written meanwhile counts
-/// in both, in what was used and in the slice, or in neither, since this is one statement.
+/// Reads a line for each slice of each pool, and one for a pool without slices. A row of usage that is written
+/// meanwhile is either in both what was used and what its slice has taken, or in neither, since this is one statement.
 const READ: &str = "SELECT pools.key, pools.measure, pools.began, pools.level, pools.at,
         floor(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT AS now,
         CASE pools.measure
@@ -70,8 +70,9 @@ const WRITE_LEVELS: &str = "UPDATE pools SET level = now.level, at = now.at
 const RECALL: &str =
     "SELECT pg_notify('warren', 'limits ' || key) FROM unnest($1::TEXT[]) AS short (key)";
 
-/// Deletes rows without a use: settled slices of ended servers and slices of past days, pools of past days and of removed
-/// keys, servers that were silent for a day and hold no slice, and sums that are older than each month that is counted.
+/// Delete rows that are no longer needed: settled slices of ended servers and slices of past periods; pools of past
+/// periods and of removed keys; servers that were silent for a day and hold no slice; sums of days before the
+/// period of any budget.
 const FORGET: [&str; 4] = [
     "DELETE FROM slices WHERE (ends > 0 AND ends < $1) OR ((ends = 0 OR (granted <= taken AND settled <= taken))
         AND NOT EXISTS (SELECT FROM servers WHERE servers.run = slices.run AND seen > now() - interval '1 day'))",
@@ -86,10 +87,10 @@ const FORGET: [&str; 4] = [
 const OVER: i64 = DAY;
 
 impl PostgresStore {
-    /// Carries out the reports of a run of a server, each with a higher number than the one before.
+    /// Carries out the reports of a run of a server. `number` must be higher at each call of a run.
     ///
     /// # Errors
-    /// When that cannot be written; then nothing is changed.
+    /// When they cannot be written, or a call with a higher number came before; then nothing is changed.
     pub fn report(
         &self,
         run: &str,
@@ -97,12 +98,12 @@ impl PostgresStore {
         reports: &[Report],
     ) -> Result<Answers, StoreError> {
         let (run, number, mut reports) = (run.to_owned(), signed(number), reports.to_vec());
-        // In one order for all servers: else two of them could wait for each other.
+        // In one order for all servers: otherwise two of them could wait for each other's locks.
         reports.sort_by(|a, b| a.pool.cmp(&b.pool));
         self.write(async move |transaction| report(transaction, &run, number, &reports).await)
     }
 
-    /// A run of a server has ended: it holds nothing any more.
+    /// Notes that a run of a server has ended, and no longer holds anything.
     ///
     /// # Errors
     /// When that cannot be written.
@@ -119,7 +120,7 @@ impl PostgresStore {
         })
     }
 
-    /// Forgets what is over at this time, in milliseconds since 1970.
+    /// Deletes what is over for a day at this time, in milliseconds since 1970.
     ///
     /// # Errors
     /// When that cannot be written.
@@ -150,7 +151,8 @@ const TAKE: &str = "UPDATE slices SET taken = taken + more.amount
     WHERE slices.run = $1 AND slices.key = more.key AND slices.measure = more.measure
         AND slices.began = more.began";
 
-/// Notes how much the rows of a run have used, beside the rows themselves: from here on they count instead of its slices.
+/// Notes how much the new rows of a run have used. Called in the transaction that adds the rows: from its commit on,
+/// the rows count instead of the same amount of the run's slices.
 pub(super) async fn taken(
     transaction: &Transaction<'_>,
     run: &str,
@@ -223,7 +225,7 @@ async fn report(
     Ok(Answers { answers, servers })
 }
 
-/// The number of servers that were heard of.
+/// The number of servers that have reported lately.
 async fn servers(transaction: &Transaction<'_>) -> Result<u64, Failure> {
     let count = format!("SELECT count(*) FROM servers WHERE {HEARD}");
     let silent = f64::from(SILENT_S);
@@ -231,7 +233,7 @@ async fn servers(transaction: &Transaction<'_>) -> Result<u64, Failure> {
     Ok(row.try_get::<_, i64>(0)?.unsigned_abs())
 }
 
-/// The pools of reports, a column each.
+/// The pools of reports, as columns.
 struct Ids {
     keys: Vec<String>,
     measures: Vec<&'static str>,
@@ -255,7 +257,7 @@ impl Ids {
         ]
     }
 
-    /// Makes the pools that are not there.
+    /// Makes the pools that are missing.
     async fn make(&self, transaction: &Transaction<'_>, reports: &[Report]) -> Result<(), Failure> {
         let ends: Vec<i64> = reports.iter().map(|it| signed(it.ends_ms)).collect();
         let [keys, measures, began] = self.values();
@@ -266,7 +268,7 @@ impl Ids {
     }
 }
 
-/// A pool as it was read.
+/// A pool as it was read. Times are in milliseconds since 1970, by the database's clock.
 #[derive(Default)]
 struct Known {
     used: u64,
@@ -274,9 +276,9 @@ struct Known {
     at: i64,
     now: i64,
     own: Slice,
-    /// By their runs.
+    /// The slices of other runs, by the run.
     others: BTreeMap<String, Slice>,
-    /// The slices of runs that were not heard of.
+    /// The slices of runs that have not reported lately, already cut down to their settled use.
     abandoned: Vec<(String, Slice)>,
     /// The level after all reports.
     after: Option<Level>,

@@ -168,7 +168,7 @@ impl ResponseStore for PostgresStore {
         used: u64,
         most: KeptBounds,
     ) -> Result<bool, StoreError> {
-        // It locks the conversation, so that the items of two responses do not mix.
+        // This update also locks the conversation, so that the items of two responses do not mix.
         let touch =
             "UPDATE conversations SET used = GREATEST(used, $3) WHERE id = $1 AND owner = $2";
         let (owner, id, items) = (text(owner.as_str()), text(id), items.to_vec());
@@ -216,7 +216,7 @@ impl ResponseStore for PostgresStore {
     }
 }
 
-/// The values that say which response or conversation is meant.
+/// The first two values of a statement about one response or conversation: its id and its owner.
 fn one(owner: &KeyId, id: &str) -> Vec<Value> {
     vec![Box::new(text(id)), Box::new(text(owner.as_str()))]
 }
@@ -237,7 +237,7 @@ async fn add_items(
     Ok(())
 }
 
-/// Deletes those of a key's conversations that do not fit, but not this one.
+/// Deletes those of a key's conversations that exceed the bounds, but never the conversation `but`.
 async fn forget_over(
     transaction: &Transaction<'_>,
     owner: &String,

@@ -10,14 +10,14 @@ use super::{
 };
 use crate::{Changes, ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
-/// Another room with one of its codes is an error.
+/// Stores a room, or replaces the one with its id. Fails if another room has one of its codes.
 const SAVE_ROOM: &str = "INSERT INTO rooms VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
         $14, $15, $16)
     ON CONFLICT (id) DO UPDATE SET short_code = $2, spoken_code = $3, name = $4, host_id = $5, host_token = $6,
         password = $7, defaults = $8, public = $9, owner = $10, idle_ms = $11, created = $12, used = $13,
         home = $14, home_start = $15, epoch = $16";
 
-/// Of the epoch that it has.
+/// Replaces the room with this id and this epoch, if there is one.
 const CHANGE_ROOM: &str =
     "UPDATE rooms SET short_code = $2, spoken_code = $3, name = $4, host_id = $5, host_token = $6,
         password = $7, defaults = $8, public = $9, owner = $10, idle_ms = $11, created = $12,
@@ -25,8 +25,8 @@ const CHANGE_ROOM: &str =
         WHERE id = $1 AND epoch = $16";
 
 impl PostgresStore {
-    /// The rooms that were changed after this number, and the number that this leads to. `None`: all rooms. That one is
-    /// used is no change.
+    /// The rooms that were changed after this number, and the number of the last change. `None`: all rooms. The use
+    /// of a room is no change.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -37,7 +37,7 @@ impl PostgresStore {
         self.changes(SharedTable::Rooms, since, room)
     }
 
-    /// Writes a room by a statement. Returns how many rooms that has written.
+    /// Writes a room by this statement. Returns how many rooms the statement has written.
     fn write_room(&self, statement: &'static str, room: &RoomRecord) -> Result<u64, StoreError> {
         let room = room.clone();
         self.write(async move |transaction| {

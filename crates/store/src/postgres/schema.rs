@@ -1,5 +1,5 @@
-//! The tables. They lie in a schema of their own, and are brought up to date on the first connection of any server;
-//! the others wait for it meanwhile.
+//! Makes the tables, in a schema of their own. The first connection of any server brings them up to date; other
+//! servers that connect meanwhile wait for that.
 
 use tokio_postgres::{Client, Transaction};
 
@@ -27,7 +27,7 @@ const STEPS: &[&[&str]] = &[
 /// The version of the tables after all steps.
 pub(super) const KNOWN: i32 = STEPS.len() as i32;
 
-/// The lock while tables are made: any number, which no other program should lock.
+/// The advisory lock that is held while tables are made. The number is arbitrary; no other program should lock it.
 const LOCK: i64 = 0x7761_7272_656e;
 
 /// Makes the tables that this version needs, unless they are there.
@@ -57,7 +57,7 @@ pub(super) async fn version(client: &Client) -> Result<Option<i32>, Failure> {
     Ok(found.map(|row| row.try_get(0)).transpose()?)
 }
 
-/// An empty schema. A user who may not make one uses that which was made for it.
+/// Makes an empty schema, unless it is there. A user who may not make a schema can use one that was made before.
 async fn begin(transaction: &Transaction<'_>) -> Result<(), Failure> {
     let is_there = "SELECT to_regnamespace('warren') IS NOT NULL";
     if !transaction.query_one(is_there, &[]).await?.try_get::<_, bool>(0)? {
@@ -68,7 +68,7 @@ async fn begin(transaction: &Transaction<'_>) -> Result<(), Failure> {
     Ok(transaction.batch_execute(tables).await?)
 }
 
-/// Takes the steps that were not taken yet.
+/// Takes the steps after the version that was found.
 async fn pass(transaction: &Transaction<'_>, found: i32) -> Result<(), Failure> {
     transaction.batch_execute("SET LOCAL search_path TO warren").await?;
     let passed = usize::try_from(found).unwrap_or_default();

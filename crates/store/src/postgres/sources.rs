@@ -1,5 +1,5 @@
-//! Takes rows that waited on a server's disk. For every run of a server the database notes the last row that was taken, so
-//! that it takes each once.
+//! Takes rows that waited on a server's disk. For every run of a server, the database notes the last row that it has
+//! taken, so that it takes each row once.
 
 use tokio_postgres::Transaction;
 
@@ -10,7 +10,7 @@ impl PostgresStore {
     /// Adds rows of usage that were not taken before.
     ///
     /// # Errors
-    /// When they cannot be written; then none is.
+    /// When they cannot be written; then none are added.
     pub fn take_usage(&self, waiting: &WaitingRows<UsageEntry>) -> Result<(), StoreError> {
         let waiting = waiting.clone();
         self.write(async move |transaction| {
@@ -24,7 +24,7 @@ impl PostgresStore {
     /// Adds actions that were not taken before.
     ///
     /// # Errors
-    /// When they cannot be written; then none is.
+    /// When they cannot be written; then none are added.
     pub fn take_actions(&self, waiting: &WaitingRows<Action>) -> Result<(), StoreError> {
         let waiting = waiting.clone();
         self.write(async move |transaction| {
@@ -34,7 +34,7 @@ impl PostgresStore {
     }
 }
 
-/// Those that were not taken before. They count as taken when this transaction is committed.
+/// The rows that were not taken before. They count as taken once this transaction is committed.
 async fn new_rows<T>(
     transaction: &Transaction<'_>,
     list: &str,
@@ -48,13 +48,13 @@ async fn new_rows<T>(
     Ok(new.map(|(_, row)| row).collect())
 }
 
-/// The number of the last row that was taken of a source. Locks it.
+/// The number of the last row that was taken of a source; -1 if none was. Locks the source until the commit.
 async fn last(transaction: &Transaction<'_>, source: &str, list: &str) -> Result<i64, Failure> {
     let begin =
         "INSERT INTO sources (source, list, last) VALUES ($1, $2, -1) ON CONFLICT DO NOTHING";
     let is_new = transaction.execute(begin, &[&source, &list]).await? > 0;
     if is_new {
-        // What waited longer on a disk than the ledger keeps rows need not be known.
+        // Rows that wait on a disk for longer than the ledger keeps any need not be recognised.
         let forget = "DELETE FROM sources WHERE began < now() - interval '400 days'";
         transaction.execute(forget, &[]).await?;
     }

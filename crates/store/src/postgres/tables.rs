@@ -1,6 +1,6 @@
-//! The text of all tables, in their first version. A released table never changes here: a later step changes it.
+//! The statements that make the tables. A released statement never changes: a later one alters its tables.
 
-/// The numbers of changes, and what gives the next one.
+/// The numbers of changes, and the triggers' functions that assign the next one.
 pub(super) const REVISIONS: &str = "CREATE TABLE revisions (
         name TEXT PRIMARY KEY,
         -- the number of the last change, and of the last deletion
@@ -90,7 +90,7 @@ pub(super) const PAGE_SESSIONS: &str = r#"CREATE TABLE page_sessions (
         FOR EACH ROW EXECUTE FUNCTION note_change();
     CREATE TRIGGER deleted AFTER DELETE ON page_sessions FOR EACH ROW EXECUTE FUNCTION note_deletion();"#;
 
-/// The ledger and its sums by the day. Names are compared byte by byte, whatever the language of the database.
+/// The ledger and its sums of each day. Names are compared byte by byte, whatever the language of the database.
 pub(super) const USAGE: &str = r#"CREATE TABLE usage (
         id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         -- milliseconds since 1970
@@ -170,7 +170,7 @@ pub(super) const ROOMS: &str = r#"CREATE TABLE rooms (
         PRIMARY KEY (room, id)
     );"#;
 
-/// Where a room's events are ordered, and which rooms others have changed.
+/// The server that orders a room's events, and the numbers of changes of rooms.
 pub(super) const ROOM_HOMES: &str = r#"ALTER TABLE rooms ADD COLUMN home TEXT COLLATE "C" NOT NULL DEFAULT '',
         ADD COLUMN home_start TEXT NOT NULL DEFAULT '',
         ADD COLUMN epoch BIGINT NOT NULL DEFAULT 0,
@@ -189,7 +189,7 @@ pub(super) const REACHED: &str = "CREATE TABLE reached (
         at BIGINT NOT NULL
     );";
 
-/// Which rows were taken of each run of a server.
+/// Up to which row the rows of each run of a server were taken.
 pub(super) const SOURCES: &str = "CREATE TABLE sources (
         source TEXT NOT NULL,
         list TEXT NOT NULL,
@@ -199,7 +199,7 @@ pub(super) const SOURCES: &str = "CREATE TABLE sources (
         PRIMARY KEY (source, list)
     );";
 
-/// The use of keys, by the day. A trigger keeps it, so that servers of an older version do, too.
+/// The use of keys, by the day. A trigger updates it, so that it also has the rows of servers of an older version.
 pub(super) const USAGE_KEYS: &str = r#"CREATE TABLE usage_keys (
         key TEXT COLLATE "C" NOT NULL,
         -- days since 1970
@@ -230,7 +230,7 @@ pub(super) const USAGE_KEYS: &str = r#"CREATE TABLE usage_keys (
     INSERT INTO usage_keys SELECT key, day, SUM(prompt_tokens + completion_tokens), SUM(cost)
         FROM usage_days GROUP BY key, day;"#;
 
-/// The handling of answers of a key whose provider is lost, and where other providers went on with answers.
+/// Whether a key's answers are resumed when their provider is lost, and where other providers went on with answers.
 pub(super) const RESUMES: &str = "ALTER TABLE keys ADD COLUMN resume_answers TEXT;
     DROP TRIGGER changed ON keys;
     CREATE TRIGGER changed BEFORE INSERT OR UPDATE OF digest, name, prefix, scopes, models, rpm, tpm, concurrent,
@@ -239,7 +239,7 @@ pub(super) const RESUMES: &str = "ALTER TABLE keys ADD COLUMN resume_answers TEX
     -- JSON
     ALTER TABLE usage ADD COLUMN resumes TEXT;";
 
-/// Limits that servers share: what they hold of each.
+/// Limits that servers share, and what each server holds of them.
 pub(super) const POOLS: &str = r#"CREATE TABLE servers (
         -- a run of a server
         run TEXT PRIMARY KEY,

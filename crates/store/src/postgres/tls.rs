@@ -1,4 +1,5 @@
-//! TLS to the database. Its certificate must be one that this machine trusts for its name, whenever TLS is spoken.
+//! TLS to the database. Whenever TLS is spoken, the database's certificate must be one that this machine trusts, and
+//! must be for the host's name.
 
 use std::{
     io,
@@ -29,7 +30,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for T
     type TlsConnect = Connector;
     type Error = io::Error;
 
-    /// It is made for every host, also for those that are not asked for TLS.
+    /// Called for every host, also where TLS is not spoken: so a name that is not valid must not fail here.
     fn make_tls_connect(&mut self, domain: &str) -> io::Result<Connector> {
         Ok(Connector(domain.to_owned()))
     }
@@ -84,7 +85,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     }
 }
 
-/// It trusts what this machine trusts, read once.
+/// A configuration that trusts the certificates that this machine trusts. They are read once.
 fn config() -> io::Result<Arc<ClientConfig>> {
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     if let Some(config) = CONFIG.get() {

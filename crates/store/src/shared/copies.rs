@@ -1,5 +1,6 @@
-//! Keys, invitations and page sessions: changed in the database, and copied into the file when they are heard of.
-//! A copy that cannot be written holds nothing up; it is made again.
+//! Keys, invitations and page sessions. They are changed in the database; each change is copied into the file once
+//! this server reads it. If a copy cannot be written, the call succeeds all the same, and the next call copies all
+//! again.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -27,7 +28,7 @@ impl SharedStore {
         Ok(changes)
     }
 
-    /// The same of invitations.
+    /// The changes of invitations by other servers since the last call.
     ///
     /// # Errors
     /// When the database is away.
@@ -39,7 +40,8 @@ impl SharedStore {
         Ok(changes)
     }
 
-    /// The same of page sessions. Those that were ended while the database was away are ended in it, too.
+    /// The changes of page sessions by other servers since the last call. Before that, sessions that ended while the
+    /// database was away are deleted in it.
     ///
     /// # Errors
     /// When the database is away.
@@ -89,7 +91,7 @@ impl SharedStore {
 }
 
 impl KeyStore for SharedStore {
-    /// A key that was revoked while the database was away is revoked, and that is written now.
+    /// A key that was revoked while the database was away is returned as revoked, and its revocation is written now.
     fn load_keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
         let local = self.own.load_keys()?;
         self.seen().keys = None;
@@ -122,7 +124,7 @@ impl KeyStore for SharedStore {
     }
 }
 
-/// Revokes the keys that only the copy says are revoked. Returns them.
+/// Revokes the keys that are revoked in the copy alone. Returns them.
 fn revoke_again(records: &mut [KeyRecord], local: &[KeyRecord]) -> Vec<KeyRecord> {
     let revoked: HashMap<&KeyId, u64> =
         local.iter().filter_map(|record| Some((&record.id, record.revoked?))).collect();

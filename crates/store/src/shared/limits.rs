@@ -11,7 +11,7 @@ use crate::{
     sqlite::UnsentSum,
 };
 
-/// The kind of the fact that says how many servers there were.
+/// The kind of the fact that says how many servers the database named last.
 const SERVERS: &str = "servers";
 
 impl SharedStore {
@@ -31,12 +31,12 @@ impl SharedStore {
     /// Tells the database that this server has ended, after its last report.
     ///
     /// # Errors
-    /// When the database is away: it finds that out by itself.
+    /// When the database is away: later it notices by itself that this server is silent.
     pub fn leave(&self) -> Result<(), StoreError> {
         self.note(self.database.leave(&self.source))
     }
 
-    /// Has the database forget what is over of limits, at this time in milliseconds since 1970.
+    /// Has the database delete what is over of limits at this time, in milliseconds since 1970.
     ///
     /// # Errors
     /// When the database is away.
@@ -44,12 +44,12 @@ impl SharedStore {
         self.note(self.database.forget_pools(now_ms))
     }
 
-    /// Waits until other servers need what this one holds of keys' limits. Returns these keys.
+    /// Waits until other servers need what this server holds of keys' limits. Returns these keys.
     pub async fn recalled(&self) -> Vec<KeyId> {
         self.database.recalled().await
     }
 
-    /// The number of servers when that was last heard, also before a restart; at least 1.
+    /// The number of servers that the database named last, even if that was before a restart; at least 1.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -59,7 +59,7 @@ impl SharedStore {
         Ok(of_database.and_then(|fact| fact.json.parse().ok()).unwrap_or(1).max(1))
     }
 
-    /// The use of keys, by the day, in the rows that wait.
+    /// The use of keys, by the day, by the rows that wait.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -74,7 +74,7 @@ impl SharedStore {
 }
 
 impl UnsentSum {
-    /// Their cost.
+    /// The cost of these rows.
     pub fn money(&self) -> Money {
         Money(self.cost)
     }

@@ -1,15 +1,16 @@
-//! The data that several servers share, as one of them has it: the database, and a file of its own beside it.
+//! The data that several servers share, as one server uses it: the database, and a file of its own beside it.
 //!
-//! The file has a copy of the keys, invitations and page sessions, by which the server starts while the database is
-//! away, and the rows of the ledger and of the audit log that the database has not taken yet. Changes are made in the
-//! database alone; only a revocation is noted in the copy even if the database is away.
+//! The file has a copy of the keys, invitations and page sessions, with which the server starts while the database is
+//! away. It also has the rows of the ledger and of the audit log that the database has not taken yet. Changes are made
+//! in the database alone. Only while it is away, the revocation of a key and the end of a page session are noted in
+//! the file.
 //!
 //! - `copies`: keys, invitations and page sessions
 //! - `limits`: limits of keys
 //! - `uncopied`: rooms, stored responses and conversations, of which there is no copy
 //! - `unsent`: the ledger and the audit log
 
-/// A trait of stores all of whose calls go to the database; each answer is noted.
+/// Implements a trait for [`SharedStore`] whose calls all go to the database. Each answer is noted.
 macro_rules! in_database_alone {
     ($store:ident: $($call:ident($($value:ident: $kind:ty),*) -> $answer:ty;)+) => {
         impl $store for SharedStore {
@@ -44,10 +45,10 @@ use crate::{
     postgres::{PerTable, Revisions},
 };
 
-/// The kind of the fact that says which database the file has a copy of.
+/// The kind of the fact whose id says which database the file has a copy of.
 const COPY_OF: &str = "copy_of";
 
-/// The kind of the facts that say which page sessions have ended and are to be ended in the database.
+/// The kind of the facts that say which page sessions have ended and still have to be deleted in the database.
 const ENDED: &str = "ended_page_session";
 
 /// The store of a server that shares its state with others.
@@ -55,26 +56,27 @@ pub struct SharedStore {
     database: PostgresStore,
     own: SqliteStore,
     seen: Mutex<Seen>,
-    /// Page sessions that were ended while the database was away, also before this start. There are no more of them
-    /// than sessions.
+    /// The ids of page sessions that ended while the database was away, also before this start. They cannot be more
+    /// than there are sessions.
     ended: Mutex<BTreeSet<String>>,
     /// This run of the server, as a source of rows.
     source: String,
     /// How many rows of usage wait.
     waiting: AtomicU64,
-    /// Whether rows have come since the last were sent.
+    /// Whether rows were added since the last wait for rows.
     rows: Arc<(Mutex<bool>, Condvar)>,
-    /// The number of its last report about limits, and how many servers there are.
+    /// The number of this run's last report about limits.
     reports: AtomicU64,
+    /// The number of servers that the database named last.
     servers: AtomicU64,
-    /// How many rows are sent at once: less, after the database was late.
+    /// How many rows are sent at once: fewer after a batch has failed, so that a slow database takes them in time.
     batch: AtomicUsize,
 }
 
-/// The number up to which changes of each table are known; `None`: all of it has to be read.
+/// The number up to which changes of each table are known; `None`: the whole table has to be read.
 type Seen = PerTable<Option<i64>>;
 
-/// Whether others have changed something in each table.
+/// Whether each table has changes that this server has not read.
 pub type Stale = PerTable<bool>;
 
 impl SharedStore {
@@ -146,7 +148,7 @@ impl SharedStore {
         })
     }
 
-    /// Notes an answer of the database. If it was away, all is read again when it is back.
+    /// Notes an answer of the database. If the database was away, all tables are read again once it is back.
     fn note<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         if answer.as_ref().is_err_and(StoreError::is_unavailable) {
             *self.seen() = Seen::default();
@@ -177,7 +179,7 @@ impl AgeStore for SharedStore {
         }
     }
 
-    /// While the database is away, the copy has it; the next time tells the database.
+    /// While the database is away, the time is stored in the file alone; the database gets a later one.
     fn save_reached(&self, at_ms: u64) -> Result<(), StoreError> {
         self.own.save_reached(at_ms)?;
         match self.note(self.database.save_reached(at_ms)) {

@@ -1,5 +1,5 @@
-//! Stored responses, conversations and rooms: in the database alone. While it is away, rooms go on in the memory of their
-//! homes.
+//! Stored responses, conversations and rooms: they are in the database alone. While it is away, rooms go on in the
+//! memory of the servers that are their homes.
 
 use base::{KeyId, ParticipantId, RoomId};
 

@@ -1,5 +1,5 @@
-//! The ledger and the audit log: a row goes to the file first, and from there to the database, once. So it does not
-//! matter whether the database is there, and a server that is killed has lost nothing that was in the file.
+//! The ledger and the audit log. A row goes to the file first, and from there to the database, once. So rows are kept
+//! while the database is away, and a server that is killed loses none that are in the file.
 
 use std::{
     sync::{MutexGuard, PoisonError, atomic::Ordering},
@@ -12,7 +12,8 @@ use crate::{
     audit::MAX_ACTIONS,
 };
 
-/// The most rows of usage that wait: some 250 MB. Beyond that the ledger keeps what it can in memory.
+/// The most rows of usage that wait, which take some 250 MB. Beyond that, the ledger keeps as many as it can in
+/// memory.
 const MAX_WAITING: usize = 1_000_000;
 
 /// The most rows that are sent at once, and the fewest.
@@ -22,9 +23,9 @@ const FEWEST: usize = 16;
 /// The rows that were sent to the database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Delivery {
-    /// Rows that it has taken.
+    /// Rows that the database has taken.
     pub taken: usize,
-    /// Rows that it refuses for what is in them. They are gone.
+    /// Rows that the database refuses for what is in them. They are dropped.
     pub refused: usize,
     /// How many rows of usage still wait.
     pub left: u64,
@@ -36,17 +37,17 @@ impl SharedStore {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Waits until there are rows to send, or for this long.
+    /// Waits until rows are added, or for this long. Returns at once if some were added since the last wait.
     pub fn wait_for_rows(&self, most: Duration) {
         let come = self.come();
         let waited = self.rows.1.wait_timeout_while(come, most, |come| !*come);
         *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
     }
 
-    /// Sends a batch of what waits to the database.
+    /// Sends a batch of the rows that wait to the database.
     ///
     /// # Errors
-    /// When the database is away, or the file cannot be read or written: then all of it still waits.
+    /// When the database is away, or the file cannot be read or written. Rows that were not noted as sent wait on.
     pub fn send(&self) -> Result<Delivery, StoreError> {
         let batch = self.batch.load(Ordering::Relaxed);
         let sent = self.send_some(batch);
@@ -75,7 +76,8 @@ impl SharedStore {
         Ok(sent)
     }
 
-    /// Has the database take rows. Of those that it refuses for what is in them, the others go on their way.
+    /// Has the database take rows. If it refuses a batch for what is in it, the batch is halved until only the rows at
+    /// fault are left out.
     fn hand_over<T: Clone>(
         &self,
         waiting: &WaitingRows<T>,
@@ -130,7 +132,7 @@ impl UsageStore for SharedStore {
         Ok(())
     }
 
-    /// Of what the database has taken.
+    /// Answers from the rows that the database has taken.
     fn usage(&self, query: &UsageQuery) -> Result<UsageAnswer, StoreError> {
         self.note(self.database.usage(query))
     }
@@ -147,7 +149,7 @@ impl AuditStore for SharedStore {
         Ok(())
     }
 
-    /// Of what the database has taken.
+    /// The actions that the database has taken.
     fn actions(&self, most: usize) -> Result<Vec<Action>, StoreError> {
         self.note(self.database.actions(most))
     }

@@ -8,12 +8,13 @@ use rusqlite::{Connection, OpenFlags, backup::Backup};
 use super::{BUSY, look_through, schema::STEPS};
 use crate::StoreError;
 
-/// How often a copy that finds the database locked is tried again, and the pause between.
+/// How often a copy that finds the database locked is tried again, and the pause before each try.
 const TRIES: u32 = 20;
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
-/// Copies a database into a new file that only its owner can read. It is the database as it was at one moment. A process that
-/// writes to it is not held up; what it writes meanwhile is not in it. Checks the copy. Blocks.
+/// Copies a database into a new file that only the file's owner can read. The copy is the database as it was at one
+/// moment. A process that writes to the database is not held up; what it writes meanwhile is not in the copy. Checks
+/// the copy. Blocks.
 ///
 /// # Errors
 /// [`StoreError`] when it cannot be read or written, or is damaged.
@@ -21,7 +22,7 @@ pub fn copy(path: &Path, to: &Path) -> Result<(), StoreError> {
     let (shown, target) = (path.display().to_string(), to.display().to_string());
     let failed = |source| StoreError::of(&shown, source);
     let from = open(path).map_err(failed)?;
-    // SQLite would make it for everybody.
+    // Made here, because SQLite would make a file that everybody can read.
     let made = OpenOptions::new().write(true).create_new(true).private().open(to);
     made.map_err(|error| {
         StoreError::of(&target, rusqlite::Error::ToSqlConversionFailure(error.into()))
@@ -33,7 +34,7 @@ pub fn copy(path: &Path, to: &Path) -> Result<(), StoreError> {
     close(copy).map_err(|source| StoreError::of(&target, source))
 }
 
-/// All pages in one step: so it is one moment, and a writer does not make it begin again.
+/// Copies all pages in one step. So they are of one moment, and a writer does not make the copy begin again.
 fn all_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
     let backup = Backup::new(from, to)?;
     let mut tries = 0;
@@ -74,7 +75,8 @@ pub fn check(path: &Path) -> Result<(), StoreError> {
     Err(StoreError::TooNew { path: shown })
 }
 
-/// The file must be there. A reader that may write takes its part in the care of the write-ahead log, and leaves nothing.
+/// Opens a file, which must be there. The connection may write, although it only reads: so it can maintain the
+/// write-ahead log, and leaves no files behind.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;

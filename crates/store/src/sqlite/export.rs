@@ -8,7 +8,7 @@ use crate::{
     import::{NumberedActions, NumberedUsage, OwnRecords},
 };
 
-/// The kind of the fact that names this file as a source of rows.
+/// The kind of the fact whose id is the name of this file as a source of rows.
 const SOURCE: &str = "import";
 
 const USAGE: &str = "SELECT rows.id AS number, rows.id >> 20 AS at, 'r-' || lower(hex(job)) AS job, key, model, served_model,
@@ -33,7 +33,7 @@ impl SqliteStore {
         Ok(OwnRecords { keys: self.load_keys()?, invitations, page_sessions })
     }
 
-    /// Rows of usage after this number.
+    /// At most `most` rows of usage after this number, the oldest first.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -41,7 +41,7 @@ impl SqliteStore {
         self.read(|connection| after(connection, USAGE, number, most, rows::usage))
     }
 
-    /// Actions after this number.
+    /// At most `most` actions after this number, the oldest first.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -49,7 +49,7 @@ impl SqliteStore {
         self.read(|connection| after(connection, AUDIT, number, most, rows::action))
     }
 
-    /// The number of rows of usage and of actions up to these numbers, and after them.
+    /// How many rows of usage, and then of actions, there are up to these numbers, and how many after them.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -67,7 +67,7 @@ impl SqliteStore {
         })
     }
 
-    /// The name of this file as a source of rows; `None`: it was never one.
+    /// The name of this file as a source of rows; `None`: it has none yet.
     ///
     /// # Errors
     /// When it cannot be read.

@@ -1,7 +1,7 @@
 //! Whether the files of an open database are still where they were.
 //!
 //! SQLite goes on writing to a file that was deleted, moved or replaced, and the next start finds another
-//! one, or none. The files are never opened here: closing one would give up SQLite's locks on it.
+//! file, or none. The files are never opened here: to close one would give up SQLite's locks on it.
 
 use std::{
     ffi::OsString,
@@ -20,11 +20,11 @@ pub(super) struct Files(Mutex<[File; 3]>);
 
 struct File {
     path: PathBuf,
-    /// As last seen.
+    /// The file as it was last seen; `None`: it was never there.
     known: Option<Known>,
 }
 
-/// One file of the system, whatever its name.
+/// What identifies a file, whatever its name, and its length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Known {
     id: [u64; 2],
@@ -32,7 +32,7 @@ struct Known {
     len: u64,
 }
 
-/// The fault of a file.
+/// What is wrong with the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wrong {
     /// The write-ahead log or its index is gone, and nothing else is wrong.
@@ -53,7 +53,7 @@ impl Files {
         Self(Mutex::new([file(database.to_owned()), file(log), file(index)]))
     }
 
-    /// Looks at all files; a few microseconds.
+    /// Looks at all files, which takes a few microseconds.
     pub(super) fn check(&self) -> Result<(), Wrong> {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let [database, beside @ ..] = &mut *files;
@@ -69,8 +69,8 @@ impl Files {
         gone
     }
 
-    /// Learns the files beside the database, after it was opened again. False when the database itself is
-    /// another file.
+    /// Learns the files beside the database after it was opened again. Returns false, and learns nothing, if the
+    /// database itself is another file now.
     pub(super) fn renew(&self, database: &Path) -> bool {
         let new = Self::of(database).0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +86,7 @@ impl Files {
 }
 
 impl File {
-    /// Compares the file with what was known of it. Errors are words, and whether it is gone.
+    /// Compares the file with what was known of it. An error has words for people, and whether the file is gone.
     fn check(&mut self) -> Result<(), (String, bool)> {
         let shown = self.path.file_name().unwrap_or_default().display();
         let found = match Known::of(&self.path) {
@@ -104,7 +104,7 @@ impl File {
                 Err((format!("{shown} is another file now"), false))
             }
             Some(known) if found.len < known.len => {
-                // Reported once: what is left is looked through, and may be whole.
+                // Reported once only: then the rest of the file is looked through, and may be sound.
                 self.known = Some(found);
                 Err((format!("{shown} was cut from {} to {} bytes", known.len, found.len), false))
             }

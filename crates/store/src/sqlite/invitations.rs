@@ -1,4 +1,4 @@
-//! Invitations: their rows.
+//! The table of invitations.
 
 use base::KeyId;
 use rusqlite::{Row, Transaction, named_params};
@@ -7,7 +7,7 @@ use super::{SqliteStore, signed, unsigned};
 use crate::{Changes, InvitationRecord, InvitationStore, KeyDigest, StoreError};
 
 impl SqliteStore {
-    /// Puts changes of a store of which this is a copy into it.
+    /// Takes over changes from the store that this one is a copy of.
     ///
     /// # Errors
     /// When they cannot be written; then nothing is changed.
@@ -35,7 +35,8 @@ impl InvitationStore for SqliteStore {
     }
 }
 
-/// Stores an invitation, or replaces the one with its id if that is so. Returns whether it did.
+/// Stores an invitation. If there is one with its id, that is replaced, provided that it meets the condition `if_so`,
+/// in SQL. Returns whether the invitation was stored.
 fn save(
     transaction: &Transaction<'_>,
     invitation: &InvitationRecord,

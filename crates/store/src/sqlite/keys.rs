@@ -7,7 +7,7 @@ use super::{SqliteStore, signed, unsigned};
 use crate::{Changes, KeyDigest, KeyRecord, KeyStore, StoreError};
 
 impl SqliteStore {
-    /// Puts changes of a store of which this is a copy into it.
+    /// Takes over changes from the store that this one is a copy of.
     ///
     /// # Errors
     /// When they cannot be written; then nothing is changed.

@@ -4,11 +4,11 @@
 //! writers.
 //!
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `models`: a table each
-//! - `schema`: all tables, by the steps in which they came
-//! - [`copy`]: copies of files, while others write to them
+//! - `schema`: all tables, by the steps that made them
+//! - [`copy`]: copies of files, while other processes write to them
 //! - `files`, `soundness`: whether the open files are still the ones at their paths, and whole
-//! - `export`: what is taken along into such a database
-//! - `unsent`: what waits for the database that several servers share
+//! - `export`: what is taken along into a database that several servers share
+//! - `unsent`: rows that wait for that database
 //! - `responses`: responses and conversations that clients asked to keep
 
 mod audit;
@@ -42,18 +42,19 @@ pub use self::unsent::UnsentSum;
 use self::{schema::STEPS, soundness::Soundness};
 use crate::{Changes, StoreError, usage::days::signed};
 
-/// How long a writer waits for another process.
+/// How long a connection waits for another that has locked the database.
 const BUSY: Duration = Duration::from_secs(2);
 
 /// A database up to this size, in bytes, is checked for damage when it is opened, and now and then.
 const LOOKED_THROUGH: u64 = 64 * 1024 * 1024;
 
-/// One up to this size is checked at every look, which takes some milliseconds.
+/// A database up to this size, in bytes, is checked at every look, which takes some milliseconds.
 const ALWAYS_LOOKED_THROUGH: u64 = 4 * 1024 * 1024;
 
 /// A store in a database file.
 pub struct SqliteStore {
-    /// Closed first: the writer, closed last, moves the write-ahead log into the file.
+    /// Declared before `writer`, and so closed before it: the connection that is closed last moves the write-ahead log
+    /// into the file, and must be able to write.
     reader: Mutex<Connection>,
     writer: Mutex<Connection>,
     path: PathBuf,
@@ -119,7 +120,7 @@ impl SqliteStore {
         })
     }
 
-    /// Puts changes of a store of which this is a copy into a table. `save` writes one record.
+    /// Takes over changes of a table from the store that this one is a copy of. `save` writes one record.
     fn copy<T>(
         &self,
         table: &str,
@@ -134,7 +135,8 @@ impl SqliteStore {
         })
     }
 
-    /// Writes in one transaction, if what is written is still there after a restart.
+    /// Writes in one transaction. Fails if the files are no longer in their places: then the next start would not find
+    /// what was written. So they are checked before and after.
     fn write<T>(
         &self,
         write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
@@ -155,7 +157,7 @@ impl SqliteStore {
     }
 }
 
-/// The reader and the writer of a file, which is brought up to date.
+/// A reader and a writer of a file, whose tables are brought up to date.
 fn connect(path: &Path) -> Result<(Connection, Connection), StoreError> {
     let shown = path.display().to_string();
     let failed = |source| StoreError::of(&shown, source);

@@ -1,4 +1,4 @@
-//! The page's sessions: their rows.
+//! The table of the page's sessions.
 
 use base::KeyId;
 use rusqlite::{Row, Transaction, named_params};
@@ -7,7 +7,7 @@ use super::{SqliteStore, signed, unsigned};
 use crate::{Changes, KeyDigest, PageSessionRecord, PageSessionStore, StoreError};
 
 impl SqliteStore {
-    /// Puts changes of a store of which this is a copy into it.
+    /// Takes over changes from the store that this one is a copy of.
     ///
     /// # Errors
     /// When they cannot be written; then nothing is changed.

@@ -1,4 +1,4 @@
-//! Stored responses and conversations: their rows.
+//! The tables of stored responses and conversations.
 
 use base::KeyId;
 use rusqlite::{Row, Transaction, params};
@@ -203,7 +203,7 @@ fn add_items(
     transaction.execute(grow, params![conversation, signed(size_of(items))]).map(drop)
 }
 
-/// Deletes those of a key's conversations that do not fit, but not this one.
+/// Deletes those of a key's conversations that exceed the bounds, but never the conversation `but`.
 fn forget_over(
     transaction: &Transaction<'_>,
     owner: &KeyId,

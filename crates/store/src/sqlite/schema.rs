@@ -1,4 +1,4 @@
-//! The tables of the database, and the steps in which they came.
+//! The tables of the database, by the steps that made them.
 
 use rusqlite_migration::M;
 
@@ -172,7 +172,7 @@ const UNSENT: &str = "CREATE TABLE unsent_usage (
         outcome TEXT NOT NULL
     ) STRICT;";
 
-/// Where a room's events are ordered.
+/// The server that orders a room's events.
 const ROOMS_HOME: &str = "ALTER TABLE rooms ADD COLUMN home TEXT NOT NULL DEFAULT '';
     ALTER TABLE rooms ADD COLUMN home_start TEXT NOT NULL DEFAULT '';
     ALTER TABLE rooms ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;";
@@ -213,5 +213,5 @@ const RESPONSES: &str = "CREATE TABLE responses (
         UNIQUE (conversation, id)
     ) STRICT;";
 
-/// The handling of answers of a key whose provider is lost; null: the server's own for all.
+/// Whether a key's answers are resumed when their provider is lost; null: as the server does for all.
 const KEYS_RESUME: &str = "ALTER TABLE keys ADD COLUMN resume_answers TEXT;";

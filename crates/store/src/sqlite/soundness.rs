@@ -1,7 +1,7 @@
-//! A running server's knowledge of its database: whether it can be trusted to keep what is written.
+//! Whether a running server's database can be trusted to keep what is written.
 //!
-//! A database that was moved is written again once it is back, a damaged one once it has been looked
-//! through without a finding. Until then every write fails.
+//! Every write fails while the database's files are not in their places, or the database is damaged. Writes go on once
+//! the database has been looked through without a finding.
 
 use std::{
     path::Path,
@@ -30,7 +30,7 @@ enum Problem {
     Misplaced(String),
     /// SQLite found the content damaged.
     Damaged(String),
-    /// The system could not read or write. The next write tries again.
+    /// The system could not read or write. The next write is tried all the same.
     Failing(String),
 }
 
@@ -55,8 +55,8 @@ impl SqliteStore {
         })
     }
 
-    /// Looks at the files, and puts right what can be: the write-ahead log is made again if only it is
-    /// gone. A database up to 4 MiB, and with `thoroughly` one up to 64 MiB, is looked through. Blocks;
+    /// Looks at the files, and repairs what can be repaired: if nothing but the write-ahead log is gone, it is made
+    /// again. A database up to 4 MiB, and with `thoroughly` one up to 64 MiB, is looked through for damage. Blocks;
     /// called every few seconds. Returns the same as [`SqliteStore::problem`].
     pub fn look(&self, thoroughly: bool) -> Option<String> {
         match self.soundness.files.check() {
@@ -81,7 +81,7 @@ impl SqliteStore {
         if !is_due {
             return;
         }
-        // A connection of its own has nothing in memory: it sees what the next start would see.
+        // A new connection has no pages in memory: it sees what the next start would see.
         let looked = match reader(&self.path) {
             Ok(connection) => look_through(&connection, &self.path),
             Err(source) => Err(StoreError::of(&self.path.display().to_string(), source)),
@@ -98,7 +98,7 @@ impl SqliteStore {
         }
     }
 
-    /// Fails unless what is written now is there after a restart.
+    /// Fails if what is written now would be lost at the next start, or the database is damaged.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         if let Err(Wrong::GoneBeside(words) | Wrong::Other(words)) = self.soundness.files.check() {
             self.set(Problem::Misplaced(words));
@@ -132,7 +132,7 @@ impl SqliteStore {
         error
     }
 
-    /// A write succeeded: what only failed for a time is over.
+    /// Notes that a write succeeded: a failure of the system is over.
     pub(super) fn succeeded(&self) {
         let mut problem = self.soundness.problem();
         if matches!(*problem, Some(Problem::Failing(_))) {
@@ -140,15 +140,15 @@ impl SqliteStore {
         }
     }
 
-    /// Moves what the lost write-ahead log has into the database, and opens it again with a new log. Without
-    /// success it is tried again at the next look.
+    /// Moves the content of the lost write-ahead log, which SQLite still has open, into the database, and opens that
+    /// again with a new log. If this fails, the next look tries it again.
     fn open_again(&self) {
         let (mut writer, mut reader) = (lock(&self.writer), lock(&self.reader));
         let is_busy = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
         let moved = writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], is_busy);
         let none = [Connection::open_in_memory(), Connection::open_in_memory()];
         let (Ok(0), [Ok(no_reader), Ok(no_writer)]) = (moved, none) else { return };
-        // Both are closed before the new ones are opened, which would else use the lost log's index.
+        // Both are closed before the new ones are opened, which otherwise would use the lost log's index.
         (*reader, *writer) = (no_reader, no_writer);
         match connect(&self.path) {
             Ok(_) if !self.soundness.files.renew(&self.path) => {}
@@ -162,7 +162,7 @@ impl SqliteStore {
 
     fn set(&self, new: Problem) {
         let mut problem = self.soundness.problem();
-        // Damage stays until it is looked for again, whatever fails after it.
+        // A failure of the system does not replace damage, which stays until the database is looked through again.
         if !matches!((&*problem, &new), (Some(Problem::Damaged(_)), Problem::Failing(_))) {
             *problem = Some(new);
         }

@@ -1,4 +1,4 @@
-//! The days of the ledger: which whole days a query is about, and what a row is summed up by.
+//! The days of the ledger: the whole days that a query is about, and the sums that a row belongs to.
 
 use super::{UsageEntry, UsageQuery};
 
@@ -23,8 +23,8 @@ pub(crate) fn time(entry: &UsageEntry) -> i64 {
     signed(entry.at_ms).min(LATEST)
 }
 
-/// The queried time: whole days, and the parts before and after them. Each part begins at its first
-/// number, and ends before its second.
+/// The queried time: whole days, and the parts of days before and after them. Each begins at its first number, and
+/// ends before its second.
 pub(crate) struct Span {
     /// In milliseconds since 1970.
     pub(crate) before: (i64, i64),
@@ -48,7 +48,7 @@ impl Span {
     }
 }
 
-/// The databases have no unsigned integers.
+/// A number for a column: the databases have no unsigned integers. A number that is too large is cut.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -52,8 +52,9 @@ pub struct UsageEntry {
     pub requeues: u32,
     /// Its cost by the prices of that time, if the model had one.
     pub cost: Option<Money>,
-    /// Where its answer broke off and was gone on with, as JSON: a list of objects, each with the names `from` and `to`
-    /// of the providers, `to` being null where only the end was missing, and with the `characters` that had passed.
+    /// Where its answer broke off and another provider went on with it, as JSON: a list of objects. Each has the
+    /// names of the two providers, `from` and `to`, and the `characters` that had passed. `to` is null where only the
+    /// end was missing.
     pub resumes: Option<Arc<str>>,
 }
 
@@ -64,11 +65,11 @@ pub struct UsageQuery {
     pub since_ms: Option<u64>,
     /// Jobs that ended before this time, in milliseconds since 1970.
     pub until_ms: Option<u64>,
-    /// Only of this key.
+    /// Only jobs of this key.
     pub key: Option<String>,
-    /// Only of this model.
+    /// Only jobs of this model.
     pub model: Option<String>,
-    /// Only of providers of this name.
+    /// Only jobs of the provider of this name.
     pub provider: Option<String>,
     /// The groupings, each at most once.
     pub by: Vec<UsageBy>,
@@ -80,7 +81,7 @@ pub struct UsageGroup {
     /// The names of the group, in the order of [`UsageQuery::by`]. An unknown provider
     /// is empty, and a day is `YYYY-MM-DD`.
     pub names: Vec<String>,
-    /// Their sums.
+    /// The sums over the group.
     pub sums: UsageCounts,
 }
 
@@ -138,7 +139,7 @@ impl UsageEntry {
 /// The outcome of most jobs, in [`UsageEntry::outcome`].
 pub(crate) const ANSWERED: &str = "answered";
 
-/// Whether this is the outcome of a job that did not fail.
+/// Whether this outcome does not count as an error.
 fn is_well(outcome: &str) -> bool {
     matches!(outcome, ANSWERED | "client_gone")
 }

@@ -1,4 +1,4 @@
-//! Plain sums over the ledger, to compare the database with.
+//! Plain sums over the ledger, with which tests compare those of the databases.
 
 use std::collections::BTreeMap;
 

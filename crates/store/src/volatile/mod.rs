@@ -1,4 +1,4 @@
-//! A store in memory, for tests.
+//! A store in memory, for tests and for defaults that store nothing.
 //!
 //! - `ledger`: plain sums
 //! - `rooms`: rooms and participants
@@ -34,7 +34,7 @@ pub struct VolatileStore {
     audit: Mutex<VecDeque<Action>>,
     rooms: Mutex<Vec<RoomRecord>>,
     participants: Mutex<Vec<ParticipantRecord>>,
-    /// By kind and id.
+    /// The JSON of facts, by kind and id.
     facts: Mutex<BTreeMap<(String, String), String>>,
     reached: Mutex<Option<u64>>,
     failing: AtomicBool,

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use super::{PATIENCE, SharedLimits, slices::PoolView};
 use crate::{limits::allowance::began, moment::Moment, prices::Charge};
 
-/// A slice of a server that was silent for this long goes back.
+/// After this long without an answer, the database may have given this server's idle slices to others.
 const SILENT: Duration = Duration::from_secs(SILENT_S as u64);
 
 /// The slices of a server; clones share them.
@@ -24,26 +24,26 @@ const SILENT: Duration = Duration::from_secs(SILENT_S as u64);
 pub struct Desk(Arc<Inner>);
 
 struct Inner {
-    /// The keys that hold something, or have something to tell.
+    /// The keys whose slices hold something, or have something to report. Locked before a key's slices, never after.
     listed: Mutex<HashMap<KeyId, Arc<SharedLimits>>>,
-    /// Notified when there is something to tell soon.
+    /// Notified when something has to be reported soon.
     work: Notify,
     line: Mutex<Line>,
     servers: AtomicU64,
     unsent: Vec<UnsentUse>,
 }
 
-/// The state of the connection.
+/// The state of the connection to the database.
 #[derive(Default)]
 struct Line {
     away: bool,
-    /// Since when an answer is waited for.
+    /// When the reports were made that are not answered yet.
     question_at: Option<Instant>,
-    /// When that was asked which was answered last.
+    /// When the reports were made that were answered last.
     heard: Option<Instant>,
 }
 
-/// The use of a key in a day, by rows that waited on this server's disk when it started.
+/// The use of a key in a day, by the unsent rows of the ledger that this server had when it started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnsentUse {
     /// The key.
@@ -55,8 +55,8 @@ pub struct UnsentUse {
 }
 
 impl Desk {
-    /// A desk without slices. `servers`: how many there were when that was last heard; `unsent`: what the database
-    /// does not know of yet.
+    /// A desk without slices. `servers`: the number of servers that the database last named; `unsent`: the use that
+    /// the database does not know of yet.
     pub fn new(servers: u64, unsent: Vec<UnsentUse>) -> Self {
         Self(Arc::new(Inner {
             listed: Mutex::default(),
@@ -67,13 +67,14 @@ impl Desk {
         }))
     }
 
-    /// Waits until there is something to tell.
+    /// Waits until something has to be reported soon.
     pub async fn work(&self) {
         self.0.work.notified().await;
     }
 
-    /// The reports for the database now; `None`: nothing, unless it is to hear of this server in any case. It has to be
-    /// answered with [`Desk::answered`] or [`Desk::unanswered`] before the next call.
+    /// The reports that are due. If there are none, `None`; or an empty list, if `in_any_case` says that the database
+    /// has to hear of this server. What is returned must be followed by [`Desk::answered`] or [`Desk::unanswered`]
+    /// before the next call.
     pub fn reports(&self, now: Moment, in_any_case: bool) -> Option<Vec<Report>> {
         let reports = self.gather(now, false);
         let speaks = in_any_case || !reports.is_empty();
@@ -83,7 +84,8 @@ impl Desk {
         speaks.then_some(reports)
     }
 
-    /// The last reports of a server that ends: it gives everything back that is not in flight, and admits nothing.
+    /// The last reports of a server that ends: it gives back all that it holds. A job that is still in flight does not
+    /// count from here on.
     pub fn last_reports(&self, now: Moment) -> Vec<Report> {
         self.all().iter().for_each(|limits| limits.lock().end());
         self.gather(now, true)
@@ -93,7 +95,7 @@ impl Desk {
         let mut reports = Vec::new();
         for limits in self.all() {
             if reports.len() >= MAX_REPORTS {
-                // The next call goes on with them.
+                // The other reports are for the next call.
                 self.wake();
                 break;
             }
@@ -116,7 +118,7 @@ impl Desk {
         self.over(listed);
     }
 
-    /// The database is away: from here on this server uses its share.
+    /// Notes that the database has not answered: from here on, this server uses its share.
     pub fn unanswered(&self) {
         let mut line = self.line();
         (line.away, line.question_at) = (true, None);
@@ -126,20 +128,20 @@ impl Desk {
         self.over(listed);
     }
 
-    /// Other servers need what these keys do not use here.
+    /// Notes that other servers need what these keys do not use here.
     pub fn recall(&self, keys: &[KeyId]) {
         let listed = self.listed();
         keys.iter().filter_map(|key| listed.get(key)).for_each(|limits| limits.lock().recall());
     }
 
-    /// How long the task may wait until there is something to tell; at most `most`.
+    /// The time until the next report is due; `most` at most.
     pub fn pause(&self, now: Instant, most: Duration) -> Duration {
         let all = self.all();
         let due = all.iter().filter_map(|limits| limits.lock().due(now)).min();
         due.map_or(most, |at| at.saturating_duration_since(now).min(most))
     }
 
-    /// The number of servers when that was last heard.
+    /// The number of servers that the database last named.
     pub fn servers(&self) -> u64 {
         self.0.servers.load(Ordering::Relaxed)
     }

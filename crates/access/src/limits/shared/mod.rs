@@ -38,7 +38,7 @@ use crate::{moment::Moment, prices::Charge};
 /// How long a request waits for more of a slice.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The most requests of one key that wait so.
+/// The most requests of one key that wait at the same time.
 const MOST_WAITING: usize = 1_000;
 
 /// The limits of one key.
@@ -90,7 +90,7 @@ impl SharedLimits {
         }
     }
 
-    /// Admits a job from what there is.
+    /// Admits a job from what the slices hold, without a wait.
     pub(crate) fn at_once(
         self: &std::sync::Arc<Self>,
         job: JobId,
@@ -100,7 +100,7 @@ impl SharedLimits {
         match self.reserve(job, estimate, now, true) {
             Ok(standing) => Ok(standing),
             Err(Refusal::Over(over)) => Err(over),
-            // A late request takes what there is, so it never asks for more.
+            // Never the case: neither a late request, nor one while the database is away, asks for more.
             Err(Refusal::Short) => Ok(Standing::default()),
         }
     }
@@ -182,6 +182,7 @@ struct WaitCount<'a>(&'a AtomicUsize);
 impl<'a> WaitCount<'a> {
     /// `None`: too many wait.
     fn new(waiting: &'a AtomicUsize) -> Option<Self> {
+        // Made before the check: if too many wait, its drop takes this one off the count again.
         let counted = Self(waiting);
         (waiting.fetch_add(1, Ordering::Relaxed) < MOST_WAITING).then_some(counted)
     }

@@ -20,7 +20,7 @@ pub(super) struct Contact {
 pub(super) struct Share {
     /// The amount that may be used beyond the slice.
     pub(super) extra: u64,
-    /// Until when the share of a rate has come back.
+    /// The time up to which the refill of a rate has been added.
     at: Instant,
 }
 
@@ -35,8 +35,8 @@ impl Share {
         Self { extra, at: contact.at }
     }
 
-    /// Adds the amount that comes back with time: a rate goes on at this server's part of it. `left`: what there is
-    /// beside the share.
+    /// Adds the amount that comes back with time: a rate refills at this server's part of it. `left`: what is left of
+    /// the slice, beside the share.
     pub(super) fn refill(&mut self, limit: u64, servers: u64, left: i128, now: Instant) {
         let a_minute = limit.div_ceil(servers.max(1)).max(1);
         let passed = now.saturating_duration_since(self.at).as_millis();
@@ -48,7 +48,7 @@ impl Share {
         let more = i128::try_from(more).unwrap_or(i128::MAX);
         let added = u64::try_from(more.min(most)).unwrap_or(0);
         self.extra = self.extra.saturating_add(added);
-        // What is left of a unit is kept.
+        // The time of a unit that is not complete is kept for the next call.
         let used = u128::try_from(more).unwrap_or(0).saturating_mul(60_000) / u128::from(a_minute);
         self.at += Duration::from_millis(u64::try_from(used).unwrap_or(u64::MAX));
     }

@@ -1,4 +1,4 @@
-//! This server's slice of one limit. It is a pure machine: it hears the time, and what the database answers.
+//! This server's slice of one limit. It is a pure machine: the time and the database's answers are passed in.
 
 use std::time::{Duration, Instant};
 
@@ -16,18 +16,18 @@ pub(super) const REST: Duration = Duration::from_secs(3);
 /// How soon use is reported, and for how long a pool that is used up is not asked again.
 const TELL: Duration = Duration::from_secs(1);
 
-/// The same for requests at the same time, which come back all the time.
+/// The same for the limit of requests at the same time, whose places become free all the time.
 const TELL_PLACES: Duration = Duration::from_millis(200);
 
-/// How soon a slice that is nearly used up is asked for again.
+/// How soon after a report a slice that is nearly used up is reported again, to get more.
 const TOP_UP: Duration = Duration::from_millis(50);
 
-/// The first pause, and the longest, while others give back.
+/// The first and the longest pause between two requests for more, while other servers give back.
 const RECALL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(320));
 
 const MINUTE_MS: u128 = 60_000;
 
-/// The limit that a slice is of.
+/// The limit that a slice is a part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limit {
     pub(super) measure: Measure,
@@ -43,7 +43,7 @@ pub(super) enum Offer {
     Enough,
     /// More has to be asked for first.
     Ask,
-    /// It is used up. When it is worth trying again, if that is known.
+    /// It is used up. The time until it is worth trying again, if that is known.
     UsedUp(Option<Duration>),
 }
 
@@ -56,45 +56,48 @@ pub(super) enum Mode {
     Late,
     /// From the slice and this server's share: the database is away.
     Away {
-        /// The number of servers when that was last heard.
+        /// The number of servers that the database last named.
         servers: u64,
     },
 }
 
 pub(super) struct Slice {
     pub(super) limit: Limit,
-    /// The settled use that the database knew when this began; `None`: that is not known yet.
+    /// The settled use that the database knew at its first answer to this run; `None` until then.
     base: Option<u64>,
-    /// Beyond the base, as `settled`.
+    /// Counted from `base`, as `settled` is.
     granted: u64,
     settled: u64,
     reserved: u64,
     /// The amount that requests wait for.
     need: u64,
     demand: Demand,
+    /// Whether other servers need what is idle here.
     recalled: bool,
     /// Whether its day or month is over.
     closed: bool,
     /// Whether something was used that is not reported.
     changed: bool,
-    /// The idle amount that the database knows.
+    /// The idle amount that the database knows of.
     told_idle: u64,
-    /// Whether the database has not answered yet.
+    /// Whether the last report was not answered yet.
     is_asked: bool,
-    /// When it was asked last.
+    /// When the last report was made.
     asked_at: Instant,
+    /// Until when requests take what is left or are refused, without asking for more.
     used_up_until: Option<Instant>,
-    /// Until when others have time to give back, and how often they were asked.
+    /// Until when other servers have time to give back, and how often they were asked.
     recall: Option<(Instant, u32)>,
     contact: Contact,
     share: Option<Share>,
     /// The amount that all servers together had left, and the amount that this server had used by then.
     left: (u64, u64),
+    /// The time from the last answer until the pool has more, if that is known.
     next: Option<Duration>,
 }
 
 impl Slice {
-    /// Without anything. `contact`: what is known without having asked.
+    /// An empty slice. `contact` stands for the database's answer until there is one.
     pub(super) const fn new(limit: Limit, contact: Contact) -> Self {
         Self {
             limit,
@@ -136,7 +139,8 @@ impl Slice {
         }
     }
 
-    /// The database may have given away what was not used: this server was silent for too long.
+    /// Gives up what is granted and not in use: this server was silent for so long that the database may have given it
+    /// to others.
     pub(super) fn let_go(&mut self) {
         self.changed |= self.granted > self.busy();
         self.granted = self.granted.min(self.busy());
@@ -147,7 +151,7 @@ impl Slice {
         self.need = self.need.saturating_add(amount).min(self.limit.most);
     }
 
-    /// Notes that a request came too late: the next ones are refused without a wait, for a while.
+    /// Notes that a request has waited in vain: for a while, the next ones are not made to wait.
     pub(super) fn gave_up(&mut self, now: Instant) {
         (self.used_up_until, self.recall) = (Some(now + self.pace() / 2), None);
     }
@@ -163,7 +167,7 @@ impl Slice {
         self.runs_low(now)
     }
 
-    /// Adds what is in flight.
+    /// Adds an amount that is in flight.
     pub(super) fn reserve(&mut self, amount: u64) {
         self.reserved = self.reserved.saturating_add(amount);
     }
@@ -175,7 +179,8 @@ impl Slice {
         self.changed = true;
     }
 
-    /// Ends its use. Returns what is in flight, which goes to another slice.
+    /// Ends its use. Returns the amount in flight, which no longer counts here: the caller may add it to another
+    /// slice.
     pub(super) fn close(&mut self) -> u64 {
         (self.need, self.changed, self.closed) = (0, true, true);
         std::mem::take(&mut self.reserved)
@@ -191,7 +196,7 @@ impl Slice {
         self.recalled = true;
     }
 
-    /// When the database should hear of it; `None`: there is nothing to tell.
+    /// When its next report is due; `None`: there is nothing to report.
     pub(super) fn due(&mut self, now: Instant) -> Option<Instant> {
         if self.is_asked {
             return None;
@@ -226,7 +231,7 @@ impl Slice {
 
     /// Takes over what the database has answered.
     pub(super) fn answered(&mut self, answer: &Answer, servers: u64, now: Instant) {
-        // What it had used before it knew that, it has reported as in flight.
+        // Until the first answer, settled use was reported as in flight. Now it has to be reported as settled.
         self.changed |= self.base.is_none() && self.settled > 0;
         let base = *self.base.get_or_insert(answer.settled);
         self.granted = answer.granted.saturating_sub(base);
@@ -248,14 +253,14 @@ impl Slice {
         }
     }
 
-    /// The database has not answered: the report may not have come.
+    /// The database has not answered: perhaps the report did not reach it.
     pub(super) const fn unanswered(&mut self) {
         if self.is_asked {
             (self.is_asked, self.changed) = (false, true);
         }
     }
 
-    /// Whether there is nothing in it and nothing to tell.
+    /// Whether it holds nothing, and has nothing to report.
     pub(super) const fn is_empty(&self) -> bool {
         let held = self.granted > self.settled || self.reserved > 0 || self.need > 0;
         !held && !self.changed && !self.is_asked
@@ -284,7 +289,7 @@ impl Slice {
     fn of_share(&mut self, servers: u64, now: Instant) -> Offer {
         let left = self.available();
         let Limit { measure, most, .. } = self.limit;
-        // Some may have come since this pool was asked for.
+        // More servers may have joined since the last answer about this pool.
         let servers = servers.max(self.contact.servers);
         let contact = Contact { servers, ..self.contact };
         let share = self.share.get_or_insert_with(|| Share::of(measure, most, &contact));
@@ -314,8 +319,8 @@ impl Slice {
         }
     }
 
-    /// The amount that it wants to keep beside what is in use: two seconds' worth, and nothing that nobody has used
-    /// lately.
+    /// The amount that it wants to keep beside what is in use. If it runs low, two seconds' worth; otherwise what it
+    /// has, up to four seconds' worth; nothing if it was not used lately.
     fn keep(&mut self, now: Instant) -> u64 {
         let left = u64::try_from(self.available()).unwrap_or(0);
         let target = self.target(now);
@@ -347,7 +352,8 @@ impl Slice {
         (now + (first * 2_u32.saturating_pow(tries.min(8))).min(longest), tries + 1)
     }
 
-    /// Places that have become free are reported soon: others may wait for them.
+    /// How long after the last report its use is reported. If much has become free, soon: other servers may wait for
+    /// it.
     fn tells_after(&mut self, now: Instant) -> Duration {
         let known = self.told_idle.saturating_add(self.target(now) / 2);
         if self.available() > i128::from(known) { self.pace() } else { TELL }

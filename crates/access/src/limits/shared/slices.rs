@@ -20,7 +20,7 @@ const MOST_CLOSED: usize = 8;
 pub(super) enum Refusal {
     /// A limit is used up.
     Over(OverLimit),
-    /// More was asked for.
+    /// The slices hold too little. More was asked for.
     Short,
 }
 
@@ -40,7 +40,8 @@ pub(super) struct Slices {
     /// The reservation of each job in flight. The scheduler bounds their number.
     open: IdMap<JobId, Charge>,
     slices: Vec<Slice>,
-    /// Those of days and months that are over, and of limits that the key has no more.
+    /// Slices of days and months that are over, and of limits that the key no longer has, until their last report is
+    /// answered.
     closed: Vec<Slice>,
 }
 
@@ -88,7 +89,8 @@ impl Slices {
         Ok((self.standing(now), is_low))
     }
 
-    /// The database may have given away what was not used: this server was silent for too long.
+    /// Gives up what is granted and not in use: this server was silent for so long that the database may have given it
+    /// to others.
     pub(super) fn let_go(&mut self) {
         self.slices.iter_mut().for_each(Slice::let_go);
     }
@@ -112,13 +114,13 @@ impl Slices {
         self.slices.iter_mut().for_each(Slice::recall);
     }
 
-    /// When the database should hear of them; `None`: there is nothing to tell.
+    /// When the next report is due; `None`: there is nothing to report.
     pub(super) fn due(&mut self, now: Instant) -> Option<Instant> {
         let all = self.slices.iter_mut().chain(&mut self.closed);
         all.filter_map(|slice| slice.due(now)).min()
     }
 
-    /// The reports for the database now; `all`: every report that there is.
+    /// The reports that are due; `all`: also those that are due later.
     pub(super) fn reports(&mut self, now: Moment, all: bool) -> Vec<Report> {
         let key = &self.key;
         let slices = self.slices.iter_mut().chain(&mut self.closed);
@@ -149,7 +151,7 @@ impl Slices {
         self.open.is_empty() && self.slices.iter().chain(&self.closed).all(Slice::is_empty)
     }
 
-    /// Gives everything back that is not in flight: this server ends.
+    /// Gives everything back, since this server ends. Jobs in flight no longer count.
     pub(super) fn end(&mut self) {
         let ended = std::mem::take(&mut self.slices);
         for mut slice in ended {
@@ -159,7 +161,7 @@ impl Slices {
         self.open.clear();
     }
 
-    /// Has a slice of this day or month for each limit.
+    /// Sees to it that each limit has a slice, that of this day or month.
     fn turn(&mut self, now: Moment, pools: &impl PoolView) {
         let wanted = wanted(&self.limits, now.wall_ms);
         if self.slices.iter().map(|slice| slice.limit).eq(wanted.iter().flatten().copied()) {
@@ -177,7 +179,8 @@ impl Slices {
         self.closed.drain(..most);
     }
 
-    /// Begins a slice, or goes on with the one of that day or month. It takes over what is in flight.
+    /// Begins a slice, or goes on with the one of that day or month. A slice that replaces another takes over what is
+    /// in flight.
     fn open_slice(
         &mut self,
         limit: Limit,
@@ -208,7 +211,7 @@ impl Slices {
         self.slices.push(slice);
     }
 
-    /// The use by jobs in flight of a limit that was not counted until now.
+    /// The amount that jobs in flight take of a limit that was not counted until now.
     fn in_flight(&self, measure: Measure) -> u64 {
         match measure {
             Measure::Requests => 0,
@@ -280,7 +283,8 @@ fn wanted(limits: &KeyLimits, now_ms: u64) -> [Option<Limit>; 5] {
     })
 }
 
-/// The limit in an error for clients. A key has the limits of its slices.
+/// The limit in an error for clients. There are slices only of limits that the key has, so a budget is never reported
+/// as tokens a minute.
 fn limited(limit: &Limit, limits: &KeyLimits) -> Limited {
     let most = limit.most;
     let small = || u32::try_from(most).unwrap_or(u32::MAX);

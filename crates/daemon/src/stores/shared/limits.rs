@@ -1,4 +1,4 @@
-//! Reports to the database the limits that this server holds and needs, and reads the needs of others.
+//! Reports to the database what this server holds and needs of shared limits, and hears what other servers need.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,16 +12,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Outage, Shared};
 
-/// The longest time between two reports, also when nothing has changed.
+/// The longest time between two reports, even if nothing has changed.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// How often pools that are over are deleted.
+/// How often pools that are no longer needed are deleted.
 const FORGET: Duration = Duration::from_secs(3_600);
 
 /// How long the last report of a server that ends may take.
 const LAST: Duration = Duration::from_secs(3);
 
-/// The counts of shared limits, with the last known state for while the database is away.
+/// A desk that counts the use of shared limits. It begins with what this server knows without the database: the
+/// number of servers, and its own unsent rows.
 pub(super) fn desk(shared: &Shared) -> Result<Desk, StoreError> {
     let unsent = shared.unsent_sums()?.into_iter().map(|sum| UnsentUse {
         used: Charge { tokens: sum.tokens, money: sum.money() },
@@ -31,7 +32,7 @@ pub(super) fn desk(shared: &Shared) -> Result<Desk, StoreError> {
     Ok(Desk::new(shared.known_servers()?, unsent.collect()))
 }
 
-/// Runs until `ending`, and gives everything back then.
+/// Runs until `ending`, then gives everything back.
 pub(super) async fn keep(shared: Arc<Shared>, desk: Desk, ending: CancellationToken) {
     let mut outage = Outage::default();
     let (mut forget_at, mut heartbeat) = (Instant::now(), Instant::now());
@@ -52,7 +53,7 @@ pub(super) async fn keep(shared: Arc<Shared>, desk: Desk, ending: CancellationTo
         }
         match reported {
             Ok(()) => wait(&shared, &desk, heartbeat, &ending).await,
-            // Nothing that happens here brings the database back.
+            // Not woken by new work: that does not bring the database back.
             Err(_) => drop(timeout(HEARTBEAT, ending.cancelled()).await),
         }
     }
@@ -93,7 +94,7 @@ async fn forget(shared: &Arc<Shared>) {
     }
 }
 
-/// Waits until there is something to tell, or other servers need something.
+/// Waits until something has to be reported, other servers need something, or `until`.
 async fn wait(shared: &Shared, desk: &Desk, until: Instant, ending: &CancellationToken) {
     let most = until.saturating_duration_since(Instant::now());
     let most = desk.pause(Moment::now().steady, most);

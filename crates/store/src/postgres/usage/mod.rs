@@ -1,4 +1,4 @@
-//! The ledger's tables: the rows, and their sums by the day; and how far the time for deleting by age has come.
+//! The ledger's tables: the rows, and their sums of each day; and the time for deleting by age.
 //!
 //! - `write`: adding and deleting rows
 //! - `read`: queries
@@ -32,7 +32,7 @@ impl UsageStore for PostgresStore {
     }
 }
 
-/// The time of the server whose time has come the farthest.
+/// Of the times of several servers, the latest is stored.
 impl AgeStore for PostgresStore {
     fn load_reached(&self) -> Result<Option<u64>, StoreError> {
         self.row("SELECT at FROM reached", Vec::new(), |row| unsigned(row, "at"))

@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::usage::{MAX_GROUPS, UsageAnswer, UsageGroup, UsageQuery, days::Span};
 
-/// The queried span, of which each line has its sums.
+/// The queried span: the sums of whole days, and the single rows before and after those in the form of sums.
 const ASKED: &str = "FROM (SELECT * FROM usage_days WHERE day >= $1 AND day < $2
         UNION ALL SELECT at / 86400000, key, model, COALESCE(provider, ''), api, 1, COALESCE(prompt_tokens, 0),
             COALESCE(completion_tokens, 0), estimated::INT, (outcome NOT IN ('answered', 'client_gone'))::INT,
@@ -18,7 +18,7 @@ const ASKED: &str = "FROM (SELECT * FROM usage_days WHERE day >= $1 AND day < $2
     WHERE ($7::TEXT IS NULL OR key = $7) AND ($8::TEXT IS NULL OR model = $8)
         AND ($9::TEXT IS NULL OR provider = $9)";
 
-/// The columns that sums are of. A sum is no larger than its column.
+/// The columns that are summed up. A sum beyond 64 bits is cut to the greatest number.
 const COLUMNS: [&str; 6] =
     ["requests", "prompt_tokens", "completion_tokens", "estimated", "errors", "cost"];
 

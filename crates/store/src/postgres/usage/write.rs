@@ -22,7 +22,8 @@ const INSERT: &str = "INSERT INTO usage (at, job, key, model, served_model, prov
         $15::BIGINT[], $16::BOOLEAN[], $17::BIGINT[], $18::BIGINT[],
         $19::TEXT[])";
 
-/// Adds to sums of days, in one order for all servers: else two of them could wait for each other.
+/// Adds to the sums of days. The rows must come in the same order from all servers: otherwise two of them could wait
+/// for each other's locks.
 const ADD_TO_DAYS: &str = "INSERT INTO usage_days AS old
     SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::BIGINT[], $7::BIGINT[],
         $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[])
@@ -74,7 +75,7 @@ pub(super) async fn forget(
     Ok(usize::try_from(gone).unwrap_or(usize::MAX))
 }
 
-/// Each column as one value: a statement with many rows has many of these.
+/// A column of many rows as one value, an array: so one statement inserts any number of rows.
 fn column<E, T>(of: &[E], value: impl Fn(&E) -> T) -> Vec<T> {
     of.iter().map(value).collect()
 }

@@ -23,7 +23,7 @@ pub struct UnsentSum {
     pub cost: u64,
 }
 
-/// One of the two lists.
+/// One of the two lists of rows that wait: how its table is written and read.
 struct List<T> {
     table: &'static str,
     insert: &'static str,
@@ -67,7 +67,7 @@ impl SqliteStore {
         self.read(|connection| waiting(connection, &USAGE, most))
     }
 
-    /// The use of keys, by the day, in the rows that wait.
+    /// The use of keys, by the day, by the rows that wait.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -90,7 +90,7 @@ impl SqliteStore {
         })
     }
 
-    /// Takes rows of usage off that were sent, up to this number. Returns how many still wait.
+    /// Deletes the rows of usage up to this number, which were sent. Returns how many still wait.
     ///
     /// # Errors
     /// When that cannot be written.
@@ -119,7 +119,7 @@ impl SqliteStore {
         self.read(|connection| waiting(connection, &ACTIONS, most))
     }
 
-    /// Takes actions off that were sent, up to this number. Returns how many still wait.
+    /// Deletes the actions up to this number, which were sent. Returns how many still wait.
     ///
     /// # Errors
     /// When that cannot be written.
@@ -153,7 +153,7 @@ impl SqliteStore {
     }
 }
 
-/// How many rows wait. They are deleted from the first on, so none is missing in between.
+/// How many rows wait. Rows are deleted from the oldest on, so their numbers have no gaps.
 fn waits<T>(connection: &Connection, list: &List<T>) -> rusqlite::Result<u64> {
     let count = format!("SELECT COALESCE(MAX(number) - MIN(number) + 1, 0) FROM {}", list.table);
     let waiting: i64 = connection.query_row(&count, [], |row| row.get(0))?;
@@ -171,7 +171,7 @@ fn add<T>(
     transaction.prepare_cached(list.insert)?.execute(params_from_iter(values)).map(drop)
 }
 
-/// The oldest rows, as far as they are of one source.
+/// The oldest rows, up to the first of another source.
 fn waiting<T>(
     connection: &Connection,
     list: &List<T>,

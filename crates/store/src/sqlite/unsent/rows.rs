@@ -1,4 +1,4 @@
-//! The tables of what waits, and one row.
+//! The tables of rows that wait: how a row is written and read.
 
 use std::str::FromStr;
 
@@ -82,7 +82,7 @@ pub(in crate::sqlite) fn action(row: &Row<'_>) -> rusqlite::Result<Action> {
     })
 }
 
-/// Some endpoints share a path: the first of them stands for all, as in the ledger.
+/// The endpoint of a path. Where several share a path, the first of them stands for all, as in the ledger.
 fn endpoint(path: &str) -> rusqlite::Result<Endpoint> {
     let unknown = || {
         let words = format!("{path} is no endpoint");

@@ -1,4 +1,4 @@
-//! The ledger's tables, and how far the time for deleting by age has come.
+//! The ledger's tables, and the time for deleting by age.
 //!
 //! - `tables`: their columns, and the migration steps
 //! - `write`: adding and deleting rows

@@ -104,7 +104,7 @@ fn sums(row: &Row<'_>, from: usize) -> rusqlite::Result<UsageCounts> {
     })
 }
 
-/// The column of a grouping. Days are grouped as numbers, which is cheap, and formatted per group.
+/// The column of a grouping, as text.
 fn column(by: UsageBy) -> &'static str {
     match by {
         UsageBy::Key => "key",

@@ -3,7 +3,7 @@
 
 use crate::usage::days::LATEST;
 
-/// The low bits of a row's id, a number within the millisecond. The rest is its time.
+/// The number of low bits of a row's id that tell apart the rows of one millisecond. The other bits are its time.
 pub(in crate::sqlite) const ID_BITS: u32 = 20;
 
 /// An id has room for the latest time of a row.

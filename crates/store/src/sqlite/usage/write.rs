@@ -11,7 +11,7 @@ use crate::usage::{
     days::{DayKey, LATEST, of_day, signed, time},
 };
 
-/// Rows inserted by one statement: the start and end of a statement cost as much as a row.
+/// The rows that one statement inserts: the start and the end of a statement take as long as a row.
 const TOGETHER: usize = 64;
 
 const COLUMNS: usize = 14;
@@ -75,15 +75,15 @@ pub(super) fn id_from(at_ms: i64) -> i64 {
     if at_ms > LATEST { i64::MAX } else { at_ms << ID_BITS }
 }
 
-/// The sums that each row belongs to, as a position, and the amounts to add. They are added up here: the
-/// database would have to read and sort the rows, which takes as long as writing them.
+/// The amounts to add to the sums of days and, for each row, the position of its sums among them. They are added up
+/// here: the database would have to read and sort the rows, which takes as long as to write them.
 fn by_day<'a>(entries: &[&'a UsageEntry]) -> (Vec<usize>, Vec<(DayKey<'a>, UsageCounts)>) {
     let mut days: Vec<(DayKey<'_>, UsageCounts)> = Vec::new();
     let mut positions: HashMap<DayKey<'_>, usize> = HashMap::new();
     let mut last = 0;
     let of = entries.iter().map(|entry| {
         let of = of_day(entry);
-        // Often the same as those of the row before. A comparison is cheaper than a hash.
+        // Often these are the sums of the row before. A comparison is cheaper than a hash.
         if days.get(last).is_none_or(|(day, _)| *day != of) {
             last = *positions.entry(of).or_insert(days.len());
             if last == days.len() {
@@ -139,7 +139,7 @@ impl<'a> Ids<'a> {
         Ok(Self { transaction, greatest, last: -1 })
     }
 
-    /// The id of a row of this time. Times must not decrease.
+    /// The next free id for a row of this time. Times must not decrease from call to call.
     fn next(&mut self, at_ms: i64) -> rusqlite::Result<i64> {
         let first = at_ms << ID_BITS;
         let within = first..=(first | ((1 << ID_BITS) - 1));
@@ -150,14 +150,16 @@ impl<'a> Ids<'a> {
         } else {
             self.greatest_of(*within.start(), *within.end())?
         };
-        // A million rows in one millisecond happen only if a clock stands still.
+        // If a millisecond has a million rows already, which only happens if a clock stands still, the id is beyond
+        // all others, and its time is wrong.
         let free = taken.map_or(first, |taken| taken + 1);
         self.last = if within.contains(&free) { free } else { self.greatest + 1 };
         self.greatest = self.greatest.max(self.last);
         Ok(self.last)
     }
 
-    /// The greatest id of a time before that of other rows: the clock was set back, or a row was late.
+    /// The greatest id between these two. Needed only if rows of a later time are there: the clock was set back, or
+    /// a row was late.
     fn greatest_of(&self, first: i64, last: i64) -> rusqlite::Result<Option<i64>> {
         let greatest = "SELECT id FROM usage_rows WHERE id BETWEEN ?1 AND ?2
             ORDER BY id DESC LIMIT 1";
