@@ -1,4 +1,4 @@
-//! Differences between systems: acknowledgements without delay, which only Linux can be asked for, and sockets that listen.
+//! Differences between systems: acknowledgements without delay, which only Linux offers, and listening sockets.
 
 use std::{io, net::SocketAddr};
 
