@@ -68,7 +68,7 @@ pub struct Claim {
 
 /// Keeps a model loaded. Dropping it gives the model back.
 pub trait Hold: fmt::Debug + Send + Sync {
-    /// The request was answered to its end.
+    /// Notes that the request was answered to its end.
     fn answered(&self);
 
     /// Reports that the request had no answer in time, so that the model's server may hang.
@@ -89,7 +89,7 @@ impl Claim {
         &self.backend
     }
 
-    /// The request was answered to its end.
+    /// Notes that the request was answered to its end.
     pub(crate) fn answered(&self) {
         self.hold.answered();
     }

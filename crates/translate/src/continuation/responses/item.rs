@@ -51,7 +51,7 @@ pub(super) struct Item {
     pub(super) kind: Kind,
     /// The item as it was at its beginning, with its id.
     pub(super) head: Object,
-    /// Its number; `None` where the provider gives none.
+    /// Its number; `None` if the provider gives none.
     pub(super) index: Option<u64>,
     pub(super) parts: Vec<Part>,
     /// The complete item, once the provider has sent it.
@@ -63,7 +63,7 @@ pub(super) struct Item {
 pub(super) struct Part {
     /// Its type: `output_text`, `reasoning_text`, `summary_text`.
     pub(super) kind: String,
-    /// Its number; `None` where the provider gives none.
+    /// Its number; `None` if the provider gives none.
     pub(super) index: Option<u64>,
     /// Whether an event has announced its beginning.
     pub(super) has_begun: bool,
