@@ -42,7 +42,8 @@
 //! - `ids`, `media`, `schema`: ids, media types and schemas as providers demand them
 //!
 //! Many types of an API exist twice: one to read it, lenient and with borrowed values, and one to write it exactly.
-//! Continuations read fewer fields of a stream than translations. Requests for two APIs keep each API's order of fields.
+//! Continuations read fewer fields of a stream than translations. Code that writes requests for two APIs keeps each
+//! API's order of fields.
 
 mod answer;
 pub mod chat;
