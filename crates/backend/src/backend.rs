@@ -42,7 +42,8 @@ impl Backend {
     /// Sends a request. Returns as soon as the head of the answer is here. Dropping this future, or
     /// the answer, closes the connection at once.
     ///
-    /// # Errors [`BackendError`] when no head came. Any status that the backend sends counts as an
+    /// # Errors
+    /// [`BackendError`] when no head came. Any status that the backend sends counts as an
     /// answer.
     pub async fn send(&self, ask: BackendRequest) -> Result<Answer, BackendError> {
         match self {

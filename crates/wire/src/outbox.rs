@@ -152,7 +152,8 @@ impl Outbox {
 
     /// Queues a control frame without waiting.
     ///
-    /// # Errors [`OutboxClosed`] when the link is closed, or is given up now because the frame would
+    /// # Errors
+    /// [`OutboxClosed`] when the link is closed, or is given up now because the frame would
     /// exceed a bound.
     pub fn push(&self, frame: impl Into<Frame>) -> Result<(), OutboxClosed> {
         let frame = frame.into();
@@ -162,7 +163,8 @@ impl Outbox {
 
     /// Queues a message that is cut into frames as it is written.
     ///
-    /// # Errors [`OutboxClosed`] when the link is closed, or is given up now because the source
+    /// # Errors
+    /// [`OutboxClosed`] when the link is closed, or is given up now because the source
     /// would exceed a bound.
     pub fn push_source(&self, source: Box<dyn FrameSource>) -> Result<(), OutboxClosed> {
         self.put(Item::Source(source), SOURCE)

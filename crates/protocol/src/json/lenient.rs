@@ -29,7 +29,8 @@ pub trait Lenient<'de>: Default {
 
     /// From a list.
     ///
-    /// # Errors The errors of its items.
+    /// # Errors
+    /// The errors of its items.
     fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Self::default())
@@ -38,7 +39,8 @@ pub trait Lenient<'de>: Default {
 
 /// Reads a value of any kind.
 ///
-/// # Errors When it is not JSON.
+/// # Errors
+/// When it is not JSON.
 pub fn any<'de, T: Lenient<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_any(AnyVisitor(PhantomData))
 }

@@ -23,7 +23,8 @@ pub struct KeepAlive {
 impl KeepAlive {
     /// Reads one from JSON; `None` for `null`.
     ///
-    /// # Errors [`BadRequest`] for a value that is not a span.
+    /// # Errors
+    /// [`BadRequest`] for a value that is not a span.
     pub fn read(raw: &str) -> Result<Option<Self>, BadRequest> {
         if raw == "null" {
             return Ok(None);

@@ -43,7 +43,8 @@ impl HeaderFields {
 
     /// One of the values from [`HeaderFields::iter`], as bytes that share the memory of all fields.
     ///
-    /// # Panics If the value is not part of these fields.
+    /// # Panics
+    /// If the value is not part of these fields.
     pub fn share(&self, value: &[u8]) -> Bytes {
         self.0.slice_ref(value)
     }

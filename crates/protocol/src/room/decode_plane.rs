@@ -28,7 +28,8 @@ impl CreateRoom {
 impl ChangeRoom {
     /// Reads the body of `PATCH /v1/rooms/{code}`.
     ///
-    /// # Errors [`Invalid`], with all faults. An unknown field is one, too.
+    /// # Errors
+    /// [`Invalid`], with all faults. An unknown field is one, too.
     pub fn decode(body: &[u8]) -> Result<Self, Invalid> {
         let raw: RawChange<'_> = object(body)?;
         let mut invalid = Invalid::default();

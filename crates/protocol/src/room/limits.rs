@@ -74,7 +74,8 @@ pub enum Unfit {
 
 /// The id of a participant: 1 to 128 bytes.
 ///
-/// # Errors [`Unfit`], like all functions of this module.
+/// # Errors
+/// [`Unfit`], like all functions of this module.
 pub fn id(text: &str) -> Result<(), Unfit> {
     line(text, MAX_ID)
 }

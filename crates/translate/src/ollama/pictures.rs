@@ -10,7 +10,8 @@ use crate::{
 
 /// The content of a message with this text and these pictures.
 ///
-/// # Errors [`BadRequest`] for a picture that is not base64.
+/// # Errors
+/// [`BadRequest`] for a picture that is not base64.
 pub(crate) fn content<'a>(
     text: std::borrow::Cow<'a, str>,
     pictures: &[&'a RawValue],

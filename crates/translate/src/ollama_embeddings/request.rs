@@ -29,7 +29,8 @@ pub fn embed_request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
 
 /// Makes an Embeddings request from a request to `/api/embeddings`.
 ///
-/// # Errors [`BadRequest`] for a prompt that is not a text.
+/// # Errors
+/// [`BadRequest`] for a prompt that is not a text.
 pub fn embeddings_request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     let given: Embeddings<'_> = fields::body(body)?;
     fields::text(given.prompt, "prompt")?;

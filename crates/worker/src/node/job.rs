@@ -76,7 +76,8 @@ impl TaskFailure {
 impl TaskJob {
     /// Runs to the end of the task.
     ///
-    /// # Errors [`TaskFailure`], of which the server does not know yet.
+    /// # Errors
+    /// [`TaskFailure`], of which the server does not know yet.
     pub(super) async fn run(self) -> Result<(), TaskFailure> {
         let _slot = self.lent.slot().await;
         let Answer { status, headers, body } = self.lent.send(&mut self.order(), true).await?;

@@ -36,7 +36,7 @@ pub struct CreateTeam {
     pub mode: Option<SessionMode>,
 }
 
-/// `spawn_worker`: one more team worker, without work. Unlike a team it needs no name.
+/// `spawn_worker`: one more team worker, without work. Unlike in [`CreateTeam`], the name may be absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnWorker {
     /// In which team.
