@@ -72,8 +72,8 @@ impl GeneratedCounter {
     /// Takes the next bytes of the answer.
     pub fn feed(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
-        // The number of bytes left before which no further search is made, so that each line is
-        // searched only once.
+        // A search is made only if at most this many bytes are left. So each line is searched once,
+        // and none whose end is not here.
         let mut searched = chunk.len();
         while let Some(&first) = rest.first() {
             if rest.len() <= searched && self.may_skip() {
