@@ -8,7 +8,7 @@ use http::{
     uri::{self, Authority, PathAndQuery, Scheme},
 };
 
-/// Addresses that cannot be used as a backend.
+/// Why an address cannot be used as a backend.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotABackend {
     /// The address is no URL of a model server.
@@ -49,14 +49,15 @@ pub struct BaseUrl {
 enum Version {
     /// None.
     Unnamed,
-    /// `/v1` at its end, which is dropped: asks bring their own.
+    /// `/v1` at its end. It is dropped, because the paths of requests begin with it.
     V1,
-    /// One of its own, as `/v1beta/openai` or `/api/v3`, below which the paths have none.
+    /// Another version, as in `/v1beta/openai` or `/api/v3`. Paths below it have no `/v1`.
     Other,
 }
 
 impl BaseUrl {
-    /// Reads `http://HOST[:PORT][/PREFIX]`, or the same with `https`. A last `/v1` may be left out.
+    /// Reads `http://HOST[:PORT][/PREFIX]`, or the same with `https`. A `/v1` at the end may be
+    /// left out.
     ///
     /// # Errors
     /// [`NotABackend::Url`] for anything else, a `user:password@` included.
@@ -90,12 +91,13 @@ impl BaseUrl {
         self.version == Version::Other
     }
 
-    /// Whether the URL leaves open if paths below it begin with `/v1`.
+    /// Whether the URL names no version, so that paths below it may or may not begin with `/v1`.
     pub fn names_no_version(&self) -> bool {
         self.version == Version::Unnamed
     }
 
-    /// A path and query below this URL, as they stand below its host; `None` when the text is not one.
+    /// The path and query below the host, for a path and query below this URL; `None` if the text is
+    /// not a path.
     pub fn join(&self, path_and_query: &str) -> Option<PathAndQuery> {
         if !path_and_query.starts_with('/') {
             return None;
@@ -104,13 +106,13 @@ impl BaseUrl {
         PathAndQuery::from_maybe_shared(Bytes::from(full)).ok()
     }
 
-    /// The address of what is there below the host.
+    /// The full address of a path below the host.
     pub fn at(&self, path: PathAndQuery) -> Uri {
         let mut parts = uri::Parts::default();
         parts.scheme = Some(self.scheme.clone());
         parts.authority = Some(self.authority.clone());
         parts.path_and_query = Some(path);
-        // All three are there, as an address demands.
+        // Cannot fail: scheme, authority and path are all set.
         Uri::from_parts(parts).unwrap_or_default()
     }
 

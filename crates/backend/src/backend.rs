@@ -1,4 +1,4 @@
-//! The abilities of every backend.
+//! What every backend can do, whatever its kind.
 
 use std::sync::Arc;
 
@@ -39,12 +39,12 @@ impl Backend {
         Self::Demo(DemoBackend::new(config))
     }
 
-    /// Asks; the answer is here when its head is. Dropping this future, or the answer, closes the
-    /// connection at once.
+    /// Sends a request. Returns as soon as the head of the answer is here. Dropping this future, or
+    /// the answer, closes the connection at once.
     ///
     /// # Errors
-    /// [`BackendError`] when there is no head. A status of the backend's own, whatever it says, is
-    /// an answer.
+    /// [`BackendError`] when no head came. Any status that the backend sends counts as an
+    /// answer.
     pub async fn send(&self, ask: BackendRequest) -> Result<Answer, BackendError> {
         match self {
             Self::Http(backend) => backend.send(ask).await,
@@ -53,7 +53,7 @@ impl Backend {
         }
     }
 
-    /// The models it has, by the names it knows them by.
+    /// The models that it has, by its own names for them.
     ///
     /// # Errors
     /// [`BackendError`] when it cannot be reached or gives no list.
@@ -74,7 +74,7 @@ impl Backend {
         }
     }
 
-    /// The models that this machine runs itself, if this is them.
+    /// The model engines, if this backend is one of them.
     pub fn engines(&self) -> Option<&Arc<dyn ModelEngines>> {
         match self {
             Self::Engines(engines) => Some(engines),
@@ -82,8 +82,9 @@ impl Backend {
         }
     }
 
-    /// Asks for what its list does not tell: which models are loaded, what each can do. Takes 20 s at
-    /// most. A cloud is not asked, nor is one whose models and endpoints are configured. Returns whether more, or something else, is known than before.
+    /// Asks for facts that its list of models does not tell: which models are loaded, and what each can do. Takes 20
+    /// s at most. A cloud is not asked, and neither is a backend whose models and endpoints are configured. Returns
+    /// whether the known facts have changed.
     pub async fn look_closer(&self) -> bool {
         match self {
             Self::Http(backend) => backend.look_closer().await,
@@ -91,8 +92,8 @@ impl Backend {
         }
     }
 
-    /// How long a context to ask for with a request for this model, by the name it knows it by. Where there is one,
-    /// it is an Ollama, and is asked in its own API.
+    /// The length of the context to ask for with a request for this model, in tokens. `model`: the backend's name
+    /// for it. `Some` only for an Ollama, which then must be asked in its own API.
     pub fn num_ctx(&self, model: &str) -> Option<u64> {
         match self {
             Self::Http(backend) => backend.num_ctx(model),
@@ -100,9 +101,9 @@ impl Backend {
         }
     }
 
-    /// The endpoints that it serves. A model server whose endpoints are not configured is asked at each, which
-    /// takes twice [`crate::probe::DEADLINE`] at most. An endpoint of generated text that gives no clear answer is taken to be
-    /// there, any other is not. `None`: its answers do not tell.
+    /// The endpoints that it serves. A model server whose endpoints are not configured is probed at each, which takes
+    /// twice [`crate::probe::DEADLINE`] at most. If a probe gives no clear answer, an endpoint that generates text
+    /// counts as served, and any other does not. `None`: its answers do not tell.
     ///
     /// # Errors
     /// [`BackendError`] when it cannot be reached.
@@ -114,8 +115,9 @@ impl Backend {
         }
     }
 
-    /// Of those that are never translated, which its last list of models named: another Warren's list does, and changes
-    /// as that one's own workers come and go. `None` for any other, and for one whose endpoints are configured.
+    /// The endpoints without a translation that its last list of models named. Only another Warren's list names them,
+    /// and it changes as that server's workers come and go. `None` for any other backend, and for one whose endpoints
+    /// are configured.
     pub fn listed_endpoints(&self) -> Option<Endpoints> {
         match self {
             Self::Http(backend) => backend.listed_endpoints(),
@@ -123,7 +125,7 @@ impl Backend {
         }
     }
 
-    /// Whether it ranks texts in the shape of Text Embeddings Inference, as far as it was asked.
+    /// Whether it ranks texts in the shape of Text Embeddings Inference, as the last probe found.
     pub fn ranks_texts(&self) -> bool {
         matches!(self, Self::Http(backend) if backend.ranks_texts())
     }
@@ -133,14 +135,14 @@ impl Backend {
         matches!(self, Self::Http(backend) if backend.is_cloud())
     }
 
-    /// Takes another key if its file has one.
+    /// Reads its key file again, and uses the new key if it has changed.
     pub async fn read_key_again(&self) {
         if let Self::Http(backend) = self {
             backend.read_key_again().await;
         }
     }
 
-    /// Its name where it must be told from another: host and port, or `demo`.
+    /// Its name beside other backends: host and port, the program of model engines, or `demo`.
     pub fn label(&self) -> &str {
         match self {
             Self::Http(backend) => backend.label(),

@@ -1,5 +1,5 @@
-//! The HTTP clients: connections that are kept for a while, and a second try where one of them was
-//! already gone. Connections without TLS are our own ([`http1`]), the others hyper's.
+//! The HTTP clients. They keep connections for a while, and try again if a kept one was closed.
+//! Connections without TLS are our own ([`http1`]); those with TLS are hyper's.
 
 use std::{
     error::Error,
@@ -26,15 +26,15 @@ use crate::{
     http1::{self, Broken},
 };
 
-/// How long an unused connection is kept. The common model servers close theirs after 5 s, counted
-/// from when they wrote the answer, not from when it was read here: a second for the difference.
+/// How long an unused connection is kept. Common model servers close theirs after 5 s. They count
+/// from when they wrote the answer, this client from when it read the end: hence a second less.
 pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(4);
 
 /// The most unused connections that are kept.
 pub(crate) const MAX_IDLE: usize = 1024;
 
-/// The most bytes of an answer that are read ahead, and the longest head of an answer. A buffer that
-/// has grown stays as large for as long as a stream lasts.
+/// The most bytes of an answer that are read ahead, and the longest head of an answer. Small,
+/// because a buffer that has grown does not shrink while a stream lasts.
 const READ_AHEAD: usize = 64 * 1024;
 
 /// A request as it goes out.
@@ -50,11 +50,11 @@ pub(crate) struct Outgoing {
 /// Why there is no answer.
 #[derive(Debug)]
 pub(crate) enum SendError {
-    /// There was no connection in time.
+    /// No connection was made in time.
     TooLate,
-    /// No connection came about, and why.
+    /// No connection was made, and why.
     Connect(String),
-    /// The connection broke, or what came was no answer, and why.
+    /// The connection broke, or what came was not an answer, and why.
     Broke(String),
 }
 
@@ -90,7 +90,7 @@ impl Body {
             match frame {
                 None => return Poll::Ready(None),
                 Some(Ok(Ok(data))) if !data.is_empty() => return Poll::Ready(Some(Ok(data))),
-                // Trailers, or nothing.
+                // Trailers, or an empty piece.
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Poll::Ready(Some(Err(chain(&error)))),
             }
@@ -110,7 +110,7 @@ impl Body {
     }
 }
 
-/// Sends requests by TLS.
+/// Sends requests over TLS.
 #[derive(Debug)]
 pub(crate) struct SecureClient {
     pooled: Legacy<Connector, Pieces>,
@@ -124,7 +124,8 @@ impl SecureClient {
             .pool_idle_timeout(KEEP_IDLE)
             .pool_max_idle_per_host(MAX_IDLE)
             .http1_max_buf_size(READ_AHEAD)
-            // Of those that met a closed connection before any of them was written.
+            // hyper repeats only requests of which nothing was written when the connection was
+            // found closed.
             .retry_canceled_requests(true)
             .build(connector.clone());
         // Without a pool, each request has a connection of its own.
@@ -135,7 +136,7 @@ impl SecureClient {
         Self { pooled, fresh }
     }
 
-    /// As [`http1::Client::send`], over a connection of its own the second time.
+    /// As [`http1::Client::send`]. The second try uses a new connection.
     pub(crate) async fn send(
         &self,
         request: Request<Pieces>,

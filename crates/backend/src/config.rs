@@ -14,41 +14,43 @@ pub const MAX_CONTEXT: u64 = 1 << 24;
 /// A model server over HTTP.
 #[derive(Debug, Clone)]
 pub struct BackendConfig {
-    /// Its base URL, `http` or `https`. A path is kept as a prefix; a last `/v1` may be left out; a version of its own, as in `/v1beta/openai`, stands for `/v1`.
+    /// Its base URL, `http` or `https`. A path is kept as a prefix. A `/v1` at the end may be left out. Another
+    /// version, as in `/v1beta/openai`, takes the place of `/v1`.
     pub url: String,
-    /// The only address that is connected to, whatever the URL's host stands for now; its port is
-    /// the URL's. `None`: the host is looked up for each connection.
+    /// The only address that is connected to, whatever the URL's host resolves to; the port is the
+    /// URL's. `None`: the host is looked up for each connection.
     pub address: Option<IpAddr>,
-    /// A file of certificates that it may show, beside those that this machine trusts.
+    /// A file of certificates that are trusted for it, beside those that this machine trusts.
     pub ca: Option<PathBuf>,
-    /// The fingerprint of its certificate, if that is how it is known.
+    /// The fingerprint of its certificate, if it is known by that.
     pub pin: Option<Fingerprint>,
-    /// Sent as `Authorization: Bearer`, or as `x-api-key` to a server that wants it there.
+    /// Sent as `Authorization: Bearer`, or as `x-api-key` to a server that expects that header.
     pub api_key: Option<Secret>,
-    /// A file that the key is read from again whenever it has changed. What is in it takes the place of
-    /// `api_key`, which is what it held at first.
+    /// A file from which the key is read again later. `api_key` is its first content; a new content
+    /// takes its place.
     pub key_file: Option<PathBuf>,
-    /// Whether it is a provider of others, a last resort: it is not probed, since answers may cost money,
-    /// and its refusal of the key is no answer to a client.
+    /// Whether it is a cloud, the last resort of a job. It is not probed, since answers may cost money.
+    /// If it refuses the key, that is an error and not an answer for the client.
     pub cloud: bool,
-    /// The models to offer; none: all that it has, asked again and again.
+    /// The models to offer. `None`: all that its list has, which is asked for regularly.
     pub models: Option<Vec<ModelEntry>>,
-    /// Whether only those of these models are offered that it lists itself.
+    /// Whether only those of `models` are offered that are also in the backend's own list.
     pub only_listed: bool,
-    /// The endpoints that it serves, if they are known; else it is asked.
+    /// The endpoints that it serves; `None`: it is asked.
     pub endpoints: Option<Endpoints>,
-    /// How long a context its models are to have, in tokens. Only an Ollama can be asked for that.
+    /// The length of context that its models are to have, in tokens. Only an Ollama can be asked
+    /// for one.
     pub context: Option<u64>,
-    /// How it goes on with answers that have begun; `None`: it is asked, where it is of a kind that can tell.
+    /// How it continues answers that have begun; `None`: it is asked, if it is of a kind that can tell.
     pub continues: Option<Continues>,
     /// How many requests it serves at once, from all senders together; 0 counts as 1.
     pub max_concurrent: u32,
-    /// How long to wait for what.
+    /// How long to wait for each step of an answer.
     pub timeouts: Timeouts,
 }
 
 impl BackendConfig {
-    /// A backend with all its models, no key and the usual bounds.
+    /// A backend with all its models, no key and the default bounds.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -95,9 +97,9 @@ impl Continues {
 /// How long to wait for a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the connection stands, TLS included.
+    /// Until the connection is established, TLS included.
     pub connect: Duration,
-    /// Until the head of the answer, with the connection and the sending of the request.
+    /// Until the head of the answer. Includes the time to connect and to send the request.
     pub first_byte: Duration,
     /// Between two pieces of the answer.
     pub idle: Duration,
@@ -113,7 +115,7 @@ impl Default for Timeouts {
     }
 }
 
-/// One model of an explicit list: the name that is offered, and the one the backend knows.
+/// One model of an explicit list: the name that is offered, and the backend's own name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelEntry {
     /// The name that consumers use.
@@ -122,7 +124,7 @@ pub struct ModelEntry {
     pub real: String,
 }
 
-/// Not an entry of a list of models.
+/// The text is not an entry of a list of models.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} names no model: write NAME, or NAME=NAME_AT_THE_BACKEND")]
 pub struct NotAModel(String);

@@ -1,5 +1,5 @@
-//! Connections to backends: TCP without delay, or TLS over it, each within a deadline. Those by TLS
-//! note their progress.
+//! Connections to backends, made within a deadline: TCP without Nagle's algorithm, or TLS over it.
+//! Connections by TLS track their progress.
 
 use std::{
     error::Error,
@@ -38,7 +38,7 @@ type Tcp = ByProxy<HttpConnector<Addresses>>;
 type Plain = MaybeHttpsStream<TokioIo<TcpStream>>;
 type Stream = TokioIo<TrackedStream<TokioIo<Plain>>>;
 
-/// The time for a connection was over.
+/// The deadline for a connection has passed.
 #[derive(Debug, thiserror::Error)]
 #[error("no connection in time")]
 pub(crate) struct TooLate;
@@ -52,7 +52,7 @@ pub(crate) struct PlainConnector {
 }
 
 impl PlainConnector {
-    /// A connection of its own.
+    /// Makes a new connection.
     pub(crate) async fn connect(&self) -> Result<TcpStream, SendError> {
         let mut inner = self.inner.clone();
         let connecting = async {
@@ -74,7 +74,8 @@ pub(crate) struct Connector {
     deadline: Duration,
 }
 
-/// A client for a backend. It connects to `only`, if there is one, whatever the host stands for.
+/// A client for a backend. It connects to the address `only`, if there is one, whatever the host
+/// resolves to.
 pub(crate) fn client(
     base: &BaseUrl,
     only: Option<IpAddr>,
@@ -82,7 +83,7 @@ pub(crate) fn client(
     ca: Option<&Path>,
     deadline: Duration,
 ) -> Result<Client, NotABackend> {
-    // An IP address needs no lookup.
+    // A host that is written as an IP address is never looked up, so it must be `only` itself.
     let other = base.ip().zip(only).filter(|(written, only)| written != only);
     if other.is_some() {
         let reason = "it is another address than the one that may be connected to";
@@ -108,7 +109,8 @@ pub(crate) fn client(
 }
 
 fn tcp(only: Option<IpAddr>) -> Tcp {
-    // A proxy would look the host up again, and may reach what this machine must not.
+    // With `only`, no proxy: it would look the host up itself, and might connect to an address that
+    // is not allowed.
     let proxies = if only.is_some() { Proxies::none() } else { Proxies::of_environment() };
     let addresses = only.map_or_else(|| Addresses::Any(GaiResolver::new()), Addresses::Only);
     let mut tcp = HttpConnector::new_with_resolver(addresses);
@@ -136,12 +138,12 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// The addresses that a host stands for.
+/// How a host's addresses are found.
 #[derive(Debug, Clone)]
 enum Addresses {
-    /// Those that the system finds.
+    /// By the system's resolver.
     Any(GaiResolver),
-    /// This one, whatever the system would find.
+    /// Always this address.
     Only(IpAddr),
 }
 
@@ -165,7 +167,7 @@ impl Service<Name> for Addresses {
                 let found = system.call(name);
                 Box::pin(async move { Ok(found.await?.collect::<Vec<_>>().into_iter()) })
             }
-            // The connector puts the URL's port in the place of 0.
+            // Port 0: the connector puts the URL's port in its place.
             Self::Only(ip) => {
                 let found = vec![SocketAddr::new(*ip, 0)].into_iter();
                 Box::pin(std::future::ready(Ok(found)))

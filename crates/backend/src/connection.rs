@@ -1,8 +1,9 @@
 //! A connection that knows whether the request it lost may be sent again.
 //!
-//! A server may close an idle connection while the next request is on its way. From here that is an
-//! end without an answer, and only two things tell it from a server that died of the request: the
-//! connection has answered before, and not a byte has come since the request began.
+//! A server may close an idle connection while the next request is on its way. The client then sees
+//! the connection end without an answer, as if the request had killed the server. Two things
+//! together indicate the first case: the connection has answered before, and no byte has come since
+//! the request began.
 
 use std::{
     io,
@@ -17,21 +18,21 @@ use std::{
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Nothing was answered yet.
+/// No request was answered yet.
 const FRESH: u8 = 0;
-/// The head of an answer is here. The next bytes out are a new request.
+/// The head of an answer has come. The next bytes that are written are a new request.
 const ANSWERED: u8 = 1;
-/// A new request is going out, or is out, and nothing has come back.
+/// A new request is being written, or is written, and nothing has come back.
 const ASKED: u8 = 2;
-/// Something has come back.
+/// Bytes have come back.
 const HEARD: u8 = 3;
 
-/// How far a connection is, shared by it and those who ask over it.
+/// The progress of a connection, shared by the connection and the requests on it.
 ///
-/// One request at a time uses a connection, so that its steps follow each other; what orders them
-/// between threads is the channel that the answer or the error comes through. Only the mark of an
-/// answer without a body may come a moment late, when the next request is out already: it still
-/// counts as not the first.
+/// One request at a time uses a connection, so its steps follow each other, and relaxed atomics
+/// suffice: the channel that brings the answer or the error orders the steps between threads. Only
+/// the mark of an answer without a body may come a moment late, when the next request is written
+/// already. That request still counts as not the first.
 #[derive(Debug, Clone)]
 pub(crate) struct Progress(Arc<AtomicU8>);
 
@@ -45,8 +46,8 @@ impl Progress {
         self.0.store(ANSWERED, Relaxed);
     }
 
-    /// Whether the request that failed on this connection met the end of an idle one: it was not the
-    /// first, and nothing of its answer came.
+    /// Whether the request that failed on this connection probably met the end of an idle
+    /// connection: it was not the first one, and no byte of its answer came.
     pub(crate) fn was_idle(&self) -> bool {
         matches!(self.0.load(Relaxed), ANSWERED | ASKED)
     }
@@ -60,7 +61,7 @@ impl Progress {
     }
 
     fn step(&self, from: u8, to: u8) {
-        // From any other state there is no such step.
+        // In any other state the step does not apply.
         let _ = self.0.compare_exchange(from, to, Relaxed, Relaxed);
     }
 }

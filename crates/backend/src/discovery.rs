@@ -1,5 +1,5 @@
-//! The model servers of this machine, found by asking at their usual ports, and the Ollama that
-//! `OLLAMA_HOST` names.
+//! Finds the model servers of this machine at their usual ports, and the Ollama that `OLLAMA_HOST`
+//! names.
 
 use std::{env, time::Duration};
 
@@ -26,12 +26,13 @@ pub struct LocalBackend {
     pub name: String,
     /// Its base URL.
     pub url: String,
-    /// Its models; none, when it runs without any.
+    /// Its models; empty if it has none.
     pub models: Vec<String>,
 }
 
-/// Asks where `OLLAMA_HOST` says, and at the usual ports of this machine, all at once, and returns those
-/// that answer with a list of models. Takes half a second at most. Another Warren is no model server.
+/// Asks at the address in `OLLAMA_HOST` and at the usual ports of this machine, all at the same time.
+/// Returns the servers that answer with a list of models, except other Warrens. Takes half a second at
+/// most.
 #[expect(clippy::disallowed_methods, reason = "the variable is Ollama's own")]
 pub async fn find_local() -> Vec<LocalBackend> {
     find_at(env::var("OLLAMA_HOST").ok().as_deref(), &USUAL_PORTS).await
@@ -54,7 +55,7 @@ pub struct Examined {
     pub advice: Vec<String>,
 }
 
-/// Looks at a model server.
+/// Asks a model server for its models, its endpoints and their facts.
 ///
 /// # Errors
 /// Why it cannot be used, in words.

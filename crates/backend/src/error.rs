@@ -1,8 +1,8 @@
-//! Failures of a backend, in words that help somebody to mend it.
+//! Failures of a backend, in words that help people to correct them.
 
 use std::{sync::Arc, time::Duration};
 
-/// The event that a time-out was waiting for.
+/// What was waited for when a deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// The connection.
@@ -29,7 +29,7 @@ impl std::fmt::Display for Phase {
 /// Why a backend gave no answer, or not the whole of it. The address in it holds no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
-    /// No connection came about.
+    /// No connection could be made.
     #[error(
         "could not connect to the backend {backend}: {reason}; is the model server running, and \
          is this its address?"
@@ -40,7 +40,7 @@ pub enum BackendError {
         /// Why.
         reason: String,
     },
-    /// It took too long.
+    /// It did not answer in time.
     #[error("the backend {backend} {phase} within {after:?}")]
     Timeout {
         /// Its address.
@@ -58,7 +58,7 @@ pub enum BackendError {
         /// The failure in words.
         reason: String,
     },
-    /// It answers, but not with a list of models.
+    /// It answered, but not with a list of models.
     #[error("the backend {backend} gives no list of models: {reason}")]
     NoModels {
         /// Its address.
@@ -66,7 +66,7 @@ pub enum BackendError {
         /// The answer that it gave instead.
         reason: String,
     },
-    /// It refuses the key that it is asked with.
+    /// It refuses the configured API key.
     #[error("the backend {backend} refuses its API key ({status})")]
     KeyRefused {
         /// Its address.
@@ -79,12 +79,12 @@ pub enum BackendError {
     Engine {
         /// The model.
         model: Arc<str>,
-        /// The failure and what to do, for clients, too.
+        /// The failure and what to do about it. Clients read it as well.
         reason: Arc<str>,
-        /// Whether it may be otherwise in a moment, or at another machine.
+        /// Whether the request may succeed in a moment, or at another machine.
         busy: bool,
     },
-    /// The ask cannot be sent to any backend.
+    /// The request cannot be sent to any backend.
     #[error("the request cannot be sent to a backend: {0}")]
     BadAsk(String),
 }

@@ -1,4 +1,4 @@
-//! Asks, answers and their bodies.
+//! Requests, answers and their bodies.
 
 use std::{
     collections::VecDeque,
@@ -31,11 +31,12 @@ pub struct BackendRequest {
     pub method: Method,
     /// Path and query below the backend's base URL; begins with `/`.
     pub path_and_query: String,
-    /// The model that it is for, by the backend's name for it, where its sender knows that; else empty.
+    /// The model that it is for, by the backend's name; empty if the sender does not know it.
     pub model: String,
-    /// The client's headers. What a backend must not see is dropped, see [`crate::headers`].
+    /// The client's headers. Those that a backend must not see are dropped on sending, see
+    /// [`crate::headers`].
     pub headers: HeaderMap,
-    /// The body, in as many pieces as it came in.
+    /// The body, in the pieces in which it came.
     pub body: Vec<Bytes>,
 }
 
@@ -58,7 +59,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer of our own.
+    /// An answer that this crate makes itself.
     pub(crate) fn json(status: StatusCode, body: String) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -85,7 +86,7 @@ pub struct AnswerBody {
     change: Option<Changing>,
 }
 
-/// Makes other bytes of an answer's, piece by piece.
+/// Changes the bytes of an answer's body, piece by piece.
 pub trait Change: Send {
     /// Reads the next bytes; appends what is to be passed on to `out`.
     ///
@@ -93,7 +94,7 @@ pub trait Change: Send {
     /// Why they cannot be read, in words.
     fn feed(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), String>;
 
-    /// The answer is complete; appends the rest.
+    /// Called when the answer is complete. Appends the rest to `out`.
     ///
     /// # Errors
     /// As [`Change::feed`].
@@ -102,7 +103,7 @@ pub trait Change: Send {
 
 #[derive(Debug)]
 enum Source {
-    /// There is no more than what was put back.
+    /// Nothing more than the bytes that were put back.
     Nothing,
     Network(NetworkBody),
     Demo(DemoBody),
@@ -121,14 +122,15 @@ impl AnswerBody {
         Self { first: None, source, claim: None, change: None }
     }
 
-    /// A body that is here already.
+    /// A body whose bytes are all known.
     pub fn whole(bytes: impl Into<Bytes>) -> Self {
         let mut body = Self::of(Source::Nothing);
         body.put_back(bytes.into());
         body
     }
 
-    /// The same body, changed on its way. `backend`: the name in the error if the change fails.
+    /// The same body, whose bytes pass through `change`. `backend`: the name in the error if the
+    /// change fails.
     #[must_use]
     pub fn changed(self, change: Box<dyn Change>, backend: &str) -> Self {
         Self { change: Some(Changing { change, over: false, backend: backend.into() }), ..self }
@@ -171,7 +173,7 @@ impl Source {
     }
 }
 
-/// A change of a body, and how far it is.
+/// A change of a body, and whether the body is over.
 struct Changing {
     change: Box<dyn Change>,
     over: bool,
@@ -216,7 +218,7 @@ impl Changing {
 struct NetworkBody {
     body: ReceivedBody,
     idle: Duration,
-    /// Made when it is waited for the first time.
+    /// The idle timer, made at the first wait.
     timer: Option<Pin<Box<Sleep>>>,
     backend: Arc<str>,
 }
@@ -227,7 +229,7 @@ impl NetworkBody {
         poll_fn(|cx| self.poll_next(cx, &mut waits)).await
     }
 
-    /// `waits`: whether the time runs.
+    /// `waits`: whether the idle timer runs already for this call.
     fn poll_next(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,5 +1,5 @@
-//! The headers that pass to a backend and back: all but those that belong to one connection, and those about the
-//! client itself.
+//! The headers that pass to a backend and back: all except those that belong to one connection, and those about
+//! the client itself.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::{
@@ -7,10 +7,10 @@ use protocol::{
     via::VIA,
 };
 
-/// The headers of a request as a backend gets them, without a credential. Answers are asked
-/// for uncompressed, because their usage is read. How far it may
-/// go ([`ROUTE`]) and where it has been ([`VIA`]) are kept: a server has already removed or followed
-/// what its client said about that.
+/// The headers of a request as a backend gets them, without a credential. Answers are asked for
+/// uncompressed, because their usage is read. The headers that say how far the request may go
+/// ([`ROUTE`]) and where it has been ([`VIA`]) stay: they are the server's own, since a server has
+/// already removed or followed those of its client.
 pub fn to_backend(headers: HeaderMap) -> HeaderMap {
     let stays = |name: &str| ![ROUTE, VIA].contains(&name) && stays_at_server(name);
     let mut headers = without(headers, stays);
@@ -18,8 +18,8 @@ pub fn to_backend(headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// The headers of an answer without those of the backend's connection. `content-length` stays,
-/// for the reader to know.
+/// The headers of an answer without those of the backend's connection. `content-length` stays, so
+/// that the reader knows the length.
 pub fn from_backend(headers: HeaderMap) -> HeaderMap {
     without(headers, |_| false)
 }

@@ -1,10 +1,10 @@
 //! Model servers over HTTP.
 //!
-//! Connections are kept for 4 s after an answer, a second less than the common servers keep theirs.
-//! A request that meets the end of such a connection all the same, before any byte of its answer, is
-//! sent once more over a new one, within the same deadline. So is a request that was refused because its
-//! key stands where this server does not look; once that is known, no request is. No other request is sent
-//! twice.
+//! Connections are kept for 4 s after an answer, a second less than common servers keep theirs. A request
+//! is sent a second time in three cases only. First, if its kept connection ends before any byte of the
+//! answer: once more, over a new connection, within the same deadline. Second, if it is refused while the
+//! place of the key is not known yet: once more, with the key in the other place. Third, if it is refused
+//! and the key's file has a new key: once more, with that one.
 
 use std::{
     sync::{Arc, Mutex},
@@ -42,11 +42,12 @@ pub struct HttpBackend {
     endpoints: Option<Endpoints>,
     cloud: bool,
     timeouts: Timeouts,
-    /// Whether its models and endpoints are all configured: it is asked for answers alone.
+    /// Whether its models and endpoints are all configured, so that it is asked for nothing but
+    /// answers.
     pub(crate) is_known: bool,
-    /// How long a context its models are to have, in tokens.
+    /// The length of context that its models are to have, in tokens.
     pub(crate) context: Option<u64>,
-    /// The setting of how it goes on with answers.
+    /// How it continues answers, if that is configured.
     pub(crate) continues: Option<Continues>,
     pub(crate) known: Mutex<Known>,
 }
@@ -134,7 +135,8 @@ impl HttpBackend {
         let asked_natively = self.is_asked_natively().await;
         match self.endpoints {
             Some(known) => Ok(Some(known)),
-            // At the others it would load its models with another context.
+            // Other endpoints take no context length: the server would load its models with another
+            // one.
             None if asked_natively => Ok(Some(chat_and_embeddings())),
             None => self.probe().await,
         }
@@ -170,8 +172,8 @@ impl HttpBackend {
         timeout(deadline, listing).await.unwrap_or_else(|_| Err(self.late(Phase::Models, deadline)))
     }
 
-    /// The list below a base URL that is whole without `/v1`. If there is one, all paths are below it. Requests that
-    /// come meanwhile are asked as before.
+    /// Asks for the list at `/models`, for a base URL below which paths have no `/v1`. If there is a list, all later
+    /// requests leave `/v1` out. Until then they keep it.
     async fn get_models_without_v1(&self) -> Result<ModelList, BackendError> {
         let read = self.get_models("/models").await;
         let list = read.and_then(|(_, list)| list);
@@ -179,7 +181,7 @@ impl HttpBackend {
         list
     }
 
-    /// The status of the answer, and the list in it.
+    /// Asks for a list at this path. Returns the status of the answer, and the list in it.
     async fn get_models(
         &self,
         path: &str,
@@ -202,7 +204,7 @@ impl HttpBackend {
         deadline: Duration,
     ) -> Result<Response<Body>, BackendError> {
         if self.manner.has_key() {
-            // Most backends of this machine have none: their requests need no room for this.
+            // Boxed, because most backends have no key, and their requests' futures stay small.
             return Box::pin(self.exchange_with_key(ask, phase, deadline)).await;
         }
         let (place, headers) = (self.manner.place(), to_backend(ask.headers));
@@ -212,8 +214,9 @@ impl HttpBackend {
         Ok(response)
     }
 
-    /// A request that is refused for its key is sent once more if the key's file has another
-    /// one. A cloud that refuses the key has not answered its client.
+    /// Sends a request with its key. If the server refuses the key and the key's file has a new
+    /// one, the request is sent once more. If a cloud refuses the key, that is an error, and not an
+    /// answer for the client.
     async fn exchange_with_key(
         &self,
         ask: BackendRequest,
@@ -247,7 +250,8 @@ impl HttpBackend {
         }
     }
 
-    /// Sends a request, once more with its key in another place if that may help.
+    /// Sends a request. If it is refused and the place of the key is not known yet, sends it once
+    /// more with the key in the other place.
     async fn exchange_in_either_place(
         &self,
         ask: BackendRequest,
@@ -266,7 +270,7 @@ impl HttpBackend {
         let Some(other) = self.manner.other_place(place, response.status()) else {
             return Ok(response);
         };
-        // The first refusal stands unless the other place is right.
+        // The first refusal stands unless the server answers differently in the other place.
         match send(other).await {
             Ok(second) if second.status() != response.status() => {
                 self.manner.answered(other, second.status());
@@ -282,7 +286,7 @@ impl HttpBackend {
         tokio::task::spawn_blocking(move || manner.read_key_again()).await.unwrap_or(false)
     }
 
-    /// Whether it is a provider of others.
+    /// Whether it is a cloud.
     pub fn is_cloud(&self) -> bool {
         self.cloud
     }
@@ -303,7 +307,8 @@ impl HttpBackend {
         Ok(Outgoing { method, path, headers, body })
     }
 
-    /// Whether its paths may begin without `/v1`, as far as its address tells and nothing was learned.
+    /// Whether it is still unknown if its paths begin with `/v1`: neither its address nor an answer
+    /// has told.
     pub(crate) fn may_be_without_v1(&self) -> bool {
         self.base.names_no_version() && self.manner.path("/v1/", KeyPlace::Bearer) == "/v1/"
     }
@@ -329,7 +334,7 @@ impl HttpBackend {
                     *sent.method_mut() = method;
                     *sent.uri_mut() = self.base.at(path);
                     *sent.headers_mut() = headers;
-                    // What TLS needs for a request, requests without it need not.
+                    // Boxed, so that requests without TLS do not carry the larger future.
                     Ok(Box::pin(client.send(sent)).await?.map(Body::Secure))
                 }
             }
@@ -362,7 +367,7 @@ fn chat_and_embeddings() -> Endpoints {
     Endpoints::only(Endpoint::ChatCompletions).with(Endpoint::Embeddings)
 }
 
-/// The assumed endpoints of a cloud if nobody names them: it is not asked.
+/// The assumed endpoints of a cloud whose endpoints are not configured. A cloud is never probed.
 fn of_cloud(host: &str) -> Endpoints {
     match host {
         ANTHROPIC => anthropics(),

@@ -14,7 +14,7 @@ use base::{
 /// The longest file of a key, in bytes.
 const MAX_FILE: u64 = 16 * 1024;
 
-/// Why a file gives no key. No text of the file is in it.
+/// Why a file gives no key. The error contains no text of the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the key file {} cannot be used: {reason}", path.display())]
 pub struct NoKey {
@@ -22,7 +22,7 @@ pub struct NoKey {
     reason: String,
 }
 
-/// Reads the key in a file: its text without blanks around it. Blocks on the disk.
+/// Reads the key in a file: its text without white space around it. Blocks on the disk.
 ///
 /// # Errors
 /// [`NoKey`] when the file cannot be read, another user could have written it, or it holds no key.

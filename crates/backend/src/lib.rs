@@ -1,20 +1,19 @@
 //! HTTP client of model servers: discovery, streaming, abort; and the demo model.
 //!
-//! A [`Backend`] takes an [`BackendRequest`] and gives an [`Answer`] whose body comes as the network brings
-//! it. Nothing is buffered or understood here, and nothing is sent twice but what met the end of an
-//! idle connection, or was refused for the place of its key (see [`http`]). Dropping an answer, or the wait for one, closes the backend's
-//! connection at once, so that it stops computing.
+//! A [`Backend`] takes a [`BackendRequest`] and gives an [`Answer`] whose body comes as the network brings it. Bodies
+//! are neither buffered nor parsed here. A request is sent twice only in the cases that [`http`] lists. Dropping an
+//! answer, or the wait for one, closes the backend's connection at once, so that the backend stops computing.
 //!
 //! - [`backend`]: what every backend can do
 //! - [`config`]: where a backend is and how much it takes
 //! - [`address`]: a backend's base URL
-//! - [`exchange`]: asks, answers and their bodies
+//! - [`exchange`]: requests, answers and their bodies
 //! - [`http`]: model servers over HTTP
-//! - [`http1`]: HTTP/1.1 to them without TLS
+//! - [`http1`]: HTTP/1.1 to model servers, without TLS
 //! - `manner`: where a model server looks for its key, and how its paths begin
-//! - [`headers`]: what passes to a backend and back
+//! - [`headers`]: which headers pass to a backend and back
 //! - [`model_engines`]: models whose servers are started when they are asked for
-//! - [`models`]: lists of models; `facts`: what else model servers say of them
+//! - [`models`]: lists of models; `facts`: what else model servers report about them
 //! - [`probe`]: which endpoints a model server has
 //! - [`discovery`]: the model servers of this machine; [`search`]: those that come and go
 //! - [`demo`]: a built-in backend without a model

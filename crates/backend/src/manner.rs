@@ -1,5 +1,6 @@
-//! How a model server wants to be asked: where it looks for its key, whether its paths begin with
-//! `/v1`, and where it ranks. What its address does not tell is learned from its answers.
+//! How a model server must be asked: where it looks for its key, whether its paths begin with
+//! `/v1`, and the path and shape of its rankings. What the server's address does not tell is
+//! learned from its answers.
 
 use std::{
     path::PathBuf,
@@ -21,7 +22,8 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// Anthropic's own server.
 pub(crate) const ANTHROPIC: &str = "api.anthropic.com";
 
-/// The query for a long list of models: without it, Anthropic's servers tell 20.
+/// The path and query for a whole list of models: without the query, Anthropic's servers list only
+/// 20.
 const WHOLE_LIST: &str = "/v1/models?limit=1000";
 
 /// Where a server looks for its key.
@@ -60,7 +62,7 @@ pub(crate) enum Ranking {
 /// The path of rankings at the root.
 pub(crate) const RERANK: &str = "/rerank";
 
-/// A key as both headers hold it.
+/// A key in the forms of both headers.
 #[derive(Debug, PartialEq, Eq)]
 struct Key {
     bearer: HeaderValue,
@@ -75,7 +77,7 @@ pub(crate) struct Manner {
     key_place: AtomicU8,
     without_v1: AtomicBool,
     ranking: AtomicU8,
-    /// Whether the key was refused, and no other has been taken since.
+    /// Whether the key was refused since it was taken, and not accepted after that.
     refused: AtomicBool,
 }
 
@@ -89,7 +91,7 @@ impl Key {
 }
 
 impl Manner {
-    /// For the server at this host. `None` when no header may hold the key.
+    /// For the server at this host. `None` if the key has characters that a header must not have.
     pub(crate) fn new(key: Option<&Secret>, host: &str, without_v1: bool) -> Option<Self> {
         let key = match key {
             Some(key) => Some(Key::new(key)?),
@@ -107,7 +109,7 @@ impl Manner {
         Self { file, ..self }
     }
 
-    /// The same, for a server of which it is known that it looks where Anthropic's do.
+    /// The same, for a server that is known to look for its key where Anthropic's servers do.
     pub(crate) fn with_anthropic_place(self) -> Self {
         self.key_place.store(KeyPlace::ApiKey as u8, Ordering::Relaxed);
         self
@@ -118,8 +120,8 @@ impl Manner {
         self.key.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Reads the key's file again. Returns whether there is another key now. A file that cannot be used
-    /// leaves the key as it is. Blocks on the disk.
+    /// Reads the key's file again. Returns whether the key is another one than before. If the file
+    /// cannot be used, the key stays. Blocks on the disk.
     pub(crate) fn read_key_again(&self) -> bool {
         let Some(file) = &self.file else { return false };
         let read = key_file::read(file).inspect_err(|error| tracing::debug!(%error));
@@ -143,8 +145,8 @@ impl Manner {
         KeyPlace::of(self.key_place.load(Ordering::Relaxed))
     }
 
-    /// The other place to try when the first was answered with this status; `None` when there is no key, or
-    /// its place is known.
+    /// The other place to try, if a key in the place `tried` was answered with this status. `None` if it
+    /// was not refused, there is no key, or its place is known.
     pub(crate) fn other_place(&self, tried: KeyPlace, status: StatusCode) -> Option<KeyPlace> {
         let refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let unknown = self.has_key() && tried == KeyPlace::Unknown;
@@ -162,7 +164,7 @@ impl Manner {
         }
     }
 
-    /// Adds the key, and what else its place demands.
+    /// Adds the key, and the version header that goes with `x-api-key`.
     pub(crate) fn put_key(&self, headers: &mut HeaderMap, place: KeyPlace) {
         let key = self.key.read().unwrap_or_else(PoisonError::into_inner);
         let Some(key) = &*key else { return };
@@ -175,7 +177,7 @@ impl Manner {
         headers.entry(HeaderName::from_static(VERSION_HEADER)).or_insert_with(version);
     }
 
-    /// The path to ask at, for a path of the API.
+    /// The path to send, for a path of the API.
     pub(crate) fn path<'p>(&self, path: &'p str, place: KeyPlace) -> &'p str {
         let path = match place {
             KeyPlace::ApiKey if path == "/v1/models" => WHOLE_LIST,
@@ -191,7 +193,7 @@ impl Manner {
         bare.unwrap_or(path)
     }
 
-    /// Where it ranks.
+    /// Where and in which shape it ranks.
     pub(crate) fn ranking(&self) -> Ranking {
         match self.ranking.load(Ordering::Relaxed) {
             ranking if ranking == Ranking::AtRoot as u8 => Ranking::AtRoot,
@@ -200,17 +202,17 @@ impl Manner {
         }
     }
 
-    /// Sets where it ranks.
+    /// Sets where and in which shape it ranks.
     pub(crate) fn set_ranking(&self, ranking: Ranking) {
         self.ranking.store(ranking as u8, Ordering::Relaxed);
     }
 
-    /// Whether the server's paths are taken to begin without `/v1`.
+    /// Whether the server's paths are assumed to begin without `/v1`.
     pub(crate) fn is_without_v1(&self) -> bool {
         self.without_v1.load(Ordering::Relaxed)
     }
 
-    /// Sets whether the server's paths begin with `/v1`.
+    /// Sets whether the server's paths begin without `/v1`.
     pub(crate) fn set_without_v1(&self, without: bool) {
         self.without_v1.store(without, Ordering::Relaxed);
     }

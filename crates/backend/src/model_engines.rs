@@ -1,8 +1,8 @@
 //! Models whose servers are started when they are asked for.
 //!
-//! The trait [`ModelEngines`] starts them. Here is what a request does with them: it
-//! claims its model, which waits while that is loaded, and asks the model's server. The model stays loaded
-//! while the claim is kept: until the answer has ended or was dropped.
+//! An implementation of [`ModelEngines`] starts the servers. This module is what a request does with them:
+//! it claims its model, waits while the model is loaded, and asks the model's server. The model stays
+//! loaded while the claim is kept: until the answer has ended or is dropped.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -18,25 +18,26 @@ use crate::{
     http::HttpBackend,
 };
 
-/// A request whose server ends within this time found it ending. One that is older may be why it ended.
+/// If a server ends within this time after a request began, it was probably ending already, and the
+/// request is tried again. After a longer time, the request itself may be why it ended.
 const FOUND_ENDING: Duration = Duration::from_secs(1);
 
 /// Models whose servers are started when they are asked for.
 pub trait ModelEngines: fmt::Debug + Send + Sync {
-    /// Their name where one backend must be told from another: `llama-server`.
+    /// Their name beside other backends, such as `llama-server`.
     fn label(&self) -> &str;
 
     /// The models, by the names that consumers use, loaded or not.
     fn models(&self) -> Vec<String>;
 
-    /// The known facts about them, with whether they are loaded.
+    /// The known facts about the models, including whether they are loaded.
     fn facts(&self) -> FactsByModel;
 
     /// The endpoints that their servers have; `None` until one of them could be asked.
     fn endpoints(&self) -> Option<Endpoints>;
 
-    /// The server of a model. Loads the model if need be; the model stays loaded while the claim lives.
-    /// A future that is dropped waits no longer.
+    /// The server of a model. Loads the model if necessary; the model stays loaded while the claim
+    /// lives. Dropping the future cancels the wait.
     ///
     /// # Errors
     /// [`BackendError::Engine`]: there is no such model, or it cannot be loaded.
@@ -54,7 +55,7 @@ pub trait ModelEngines: fmt::Debug + Send + Sync {
     /// [`BackendError::Engine`]: there is no such model, or it is in use.
     fn unload<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<(), BackendError>>;
 
-    /// A new number whenever there are other models, or one was loaded or unloaded.
+    /// Gets a new number whenever the list of models changes, or a model is loaded or unloaded.
     fn changes(&self) -> watch::Receiver<u64>;
 }
 
@@ -67,13 +68,13 @@ pub struct Claim {
 
 /// Keeps a model loaded. Dropping it gives the model back.
 pub trait Hold: fmt::Debug + Send + Sync {
-    /// The request was answered to its end.
+    /// Notes that the request was answered to its end.
     fn answered(&self);
 
-    /// The request had no answer in time: the model's server may hang.
+    /// Reports that the request had no answer in time, so that the model's server may hang.
     fn doubt(&self);
 
-    /// Why the model's server has ended, in words, if it has; waits a moment for it.
+    /// Why the model's server has ended; `None` if it has not. Waits a moment for the news.
     fn why_ended(&self) -> BoxFuture<'_, Option<BackendError>>;
 }
 
@@ -88,12 +89,12 @@ impl Claim {
         &self.backend
     }
 
-    /// The request was answered to its end.
+    /// Notes that the request was answered to its end.
     pub(crate) fn answered(&self) {
         self.hold.answered();
     }
 
-    /// The error of a request, or why the server has ended.
+    /// Replaces the error of a request by the reason why the server has ended, if it has.
     pub(crate) async fn explain(&self, error: BackendError) -> BackendError {
         match error {
             BackendError::Unreachable { .. } | BackendError::Broke { .. } => {
@@ -120,7 +121,8 @@ pub(crate) async fn send(
         Err(error) => {
             let is_new = begun.elapsed() < FOUND_ENDING;
             match first.explain(error).await {
-                // Nothing was answered: another server is started for it, once.
+                // Nothing was answered yet, so the request claims its model once more, which starts
+                // a new server.
                 BackendError::Engine { .. } if is_new => drop(first),
                 error => return Err(error),
             }
@@ -133,7 +135,7 @@ pub(crate) async fn send(
     }
 }
 
-/// The model that a request is for: as its sender says, else as its body does.
+/// The model that a request is for: named by the sender, or else by the body.
 fn model_of(request: &mut BackendRequest) -> Option<String> {
     if !request.model.is_empty() {
         return Some(std::mem::take(&mut request.model));
@@ -144,7 +146,7 @@ fn model_of(request: &mut BackendRequest) -> Option<String> {
     openai::peek(request.body.first()?).ok().map(|peek| peek.model)
 }
 
-/// The answer to a request for no model: the list of them, or what is missing.
+/// The answer to a request that names no model: the list of models, or an error.
 fn without_model(engines: &dyn ModelEngines, request: &BackendRequest) -> Answer {
     let path = request.path_and_query.split('?').next().unwrap_or_default();
     if path == "/v1/models" {

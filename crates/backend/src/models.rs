@@ -15,7 +15,7 @@ pub const DEADLINE: Duration = Duration::from_secs(5);
 /// The longest list that is read, in bytes.
 pub const MAX_LIST: usize = 4 * 1024 * 1024;
 
-/// The header by which a Warren tells itself from a model server.
+/// The header that distinguishes a Warren from a model server.
 const WARREN_HEADER: &str = "x-warren-version";
 
 /// The owner of a Warren's models in its list.
@@ -27,11 +27,11 @@ pub(crate) struct ModelList {
     pub(crate) names: Vec<String>,
     /// Whether a Warren gave it.
     pub(crate) is_warren: bool,
-    /// Which program gave it, as far as it tells.
+    /// Which program gave it, if the list tells.
     pub(crate) kind: Option<ServerKind>,
-    /// The facts that it reports of them, by name.
+    /// The facts in the list, by name.
     pub(crate) facts: FactsByModel,
-    /// The endpoints without a translation that it names, of any model.
+    /// The endpoints without a translation that it names, for any model.
     pub(crate) untranslated: Endpoints,
 }
 
@@ -47,7 +47,7 @@ pub(crate) async fn read(response: Response<Body>) -> Result<ModelList, String> 
     Ok(ModelList { is_warren: told || list.is_warren, ..list })
 }
 
-/// A list in either form; `None` when it is neither.
+/// A list in either form; `None` if the body is neither.
 fn parse(body: &[u8]) -> Option<ModelList> {
     match serde_json::from_slice(body).ok()? {
         AnyList::OpenAi { data } => {
@@ -106,7 +106,7 @@ struct OpenAiModel {
 }
 
 impl OpenAiModel {
-    /// The facts that it reports of itself. Fields of another type than expected say nothing.
+    /// The facts in its fields. A field of an unexpected type is ignored.
     fn facts(&self) -> ModelFacts {
         let context = [
             &self.max_model_len,
@@ -134,7 +134,7 @@ impl OpenAiModel {
         paths.filter_map(Endpoint::of_path).filter(|endpoint| endpoint.is_untranslated())
     }
 
-    /// Those of its capabilities that have a name here; `None` where none has.
+    /// Those of its capabilities that Warren knows; `None` if it knows none of them.
     fn capabilities(&self) -> Option<Capabilities> {
         let names = self.capabilities.as_array()?.iter().filter_map(Value::as_str);
         Some(Capabilities::of_names(names)).filter(|known| *known != Capabilities::default())

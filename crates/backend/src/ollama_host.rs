@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(crate) const PORT: u16 = 11434;
 
 /// The base URL of the Ollama that `OLLAMA_HOST` names. Host, port, scheme and path may each be left out,
-/// and there may be quotes around it. An address that servers listen on (`0.0.0.0`) stands for this
-/// machine.
+/// and the value may be in quotes. An unspecified address (`0.0.0.0`), on which servers listen, stands
+/// for this machine.
 pub(crate) fn base_url(value: &str) -> String {
     let value = value.trim().trim_matches(['"', '\'']);
     let (scheme, rest, usual) = match value.split_once("://") {

@@ -1,11 +1,12 @@
 //! Which endpoints a model server has, found out by asking.
 //!
-//! Each that generates text is posted an empty object. A server that has the endpoint says what is missing from it; no
-//! model is named, so none is loaded and nothing is computed.
+//! An empty object is posted to each endpoint that generates text. A server that has the endpoint answers what is
+//! missing from the object. No model is named, so none is loaded and nothing is computed.
 //!
-//! Some servers choose a model themselves, and read any text aloud or paint a picture of nothing. So each of the other
-//! endpoints is posted the beginning of an object, which nobody can read. It is taken for served only if the answer
-//! shows that the path is there, and the server is known to tell paths apart: it was asked for one that no server has.
+//! At the other endpoints, some servers choose a model themselves, and speak or paint even for an empty object. So
+//! the beginning of an object is posted there, which cannot be parsed. Such an endpoint counts as served only if the
+//! answer shows that its path exists. The server must also be known to distinguish paths: it is first asked at one
+//! that no server has.
 
 use std::{future::poll_fn, time::Duration};
 
@@ -27,26 +28,26 @@ use crate::{
 /// How long a server may take to answer a probe.
 pub const DEADLINE: Duration = Duration::from_secs(3);
 
-/// The most that is read of its answer, in bytes.
+/// The most bytes of its answer that are read.
 pub const MAX_ANSWER: usize = 16 * 1024;
 
 /// A path that no server has.
 const NOWHERE: &str = "/v1/warren/nowhere";
 
-/// The body that asks for an endpoint that generates text.
+/// The body for an endpoint that generates text.
 const EMPTY: &[u8] = b"{}";
 
-/// The body that asks for any other: the beginning of an object.
+/// The body for any other endpoint: the beginning of an object.
 const UNREADABLE: &[u8] = b"{";
 
-/// The body that asks in which shape a server ranks: it names what is missing.
+/// The body that finds out in which shape a server ranks: its error names the missing field.
 const NO_DOCUMENTS: &[u8] = br#"{"query":""}"#;
 
-/// The field that is missing for a server of Text Embeddings Inference.
+/// The field whose absence a server of Text Embeddings Inference reports.
 const TEXTS: &[u8] = b"texts";
 
 impl HttpBackend {
-    /// Asks at every endpoint at once. See [`crate::Backend::endpoints`].
+    /// Probes all endpoints at the same time. See [`crate::Backend::endpoints`].
     ///
     /// # Errors
     /// [`BackendError`] when none of the probes had an answer.
@@ -61,17 +62,17 @@ impl HttpBackend {
             self.manner.set_without_v1(!served.is_empty());
             return Ok(Some(served).filter(|served| !served.is_empty()));
         }
-        // A server with models and no endpoint is more likely one that probes do not reach.
+        // If no endpoint seems to be there, the probes have probably failed to reach them.
         Ok(None)
     }
 
-    /// Asks at every endpoint.
+    /// Probes every endpoint.
     async fn probe_all(&self) -> Result<Endpoints, BackendError> {
         let (text, others) = tokio::join!(self.probe_text(), self.probe_others());
         Ok(text?.union(others))
     }
 
-    /// Asks at those that generate text, all at once.
+    /// Probes the endpoints that generate text, all at the same time.
     async fn probe_text(&self) -> Result<Endpoints, BackendError> {
         let probes = Endpoints::ASSUMED.iter().map(|endpoint| self.probe_one(endpoint));
         let probed = join_all(probes).await;
@@ -83,14 +84,14 @@ impl HttpBackend {
         Ok(missing.fold(Endpoints::ASSUMED, Endpoints::without))
     }
 
-    /// The endpoint, if it is not there.
+    /// Probes one endpoint, and returns it if it is not there.
     async fn probe_one(&self, endpoint: Endpoint) -> Result<Option<Endpoint>, BackendError> {
         let probed = self.ask_at(endpoint.path(), EMPTY).await?;
         Ok(probed.missing.then_some(endpoint))
     }
 
-    /// Asks at the others, all at once, of a server that tells paths apart. A Warren has every path, and its list says
-    /// which of them its own workers have.
+    /// Probes the other endpoints, all at the same time, if the server distinguishes paths. A Warren is not probed:
+    /// it has every path, and its list says which ones its own workers have.
     async fn probe_others(&self) -> Endpoints {
         if let Some(listed) = self.listed_endpoints() {
             return listed;
@@ -113,8 +114,8 @@ impl HttpBackend {
         self.ask_at(path, UNREADABLE).await.is_ok_and(|probed| probed.is_there())
     }
 
-    /// Finds where it ranks, below `/v1` or at the root, and in which shape if it is the root. Returns whether it does.
-    /// The known place stays until it turns out to be wrong: rankings are asked for meanwhile.
+    /// Finds where the server ranks, below `/v1` or at the root, and at the root in which shape. Returns whether it
+    /// ranks at all. A known place is kept until it proves wrong, because requests for rankings use it meanwhile.
     async fn find_ranking(&self) -> bool {
         if self.manner.ranking() != Ranking::BelowV1 && !self.is_there(RERANK).await {
             self.manner.set_ranking(Ranking::BelowV1);
@@ -144,14 +145,14 @@ impl HttpBackend {
         let response = self.respond(request, Phase::FirstByte, DEADLINE).await?;
         let status = response.status().as_u16();
         let body = beginning(status, response, by).await;
-        // The request names nothing that could be missing but the path and a model.
+        // Only the path or a model can be missing here, since the request names nothing else.
         let missing = missing(status, &body, path, "") != Missing::No;
         tracing::debug!(backend = self.label(), path, status, missing, "probed");
         Ok(Probed { status, missing, body })
     }
 }
 
-/// The answer of a server.
+/// The answer to a probe.
 struct Probed {
     status: u16,
     /// Whether the answer says that the path is not there.
@@ -161,15 +162,15 @@ struct Probed {
 }
 
 impl Probed {
-    /// Whether the answer shows that somebody at this path has looked at the request: some read the body before they
-    /// look for a file, and call what they cannot read their own error.
+    /// Whether the answer shows that the path exists, because its handler has read the request. 500 counts: some
+    /// servers report a body that they cannot parse as their own error.
     fn is_there(&self) -> bool {
         let has_looked = matches!(self.status, 200 | 400 | 404 | 411..=415 | 422 | 500);
         !self.missing && has_looked
     }
 }
 
-/// The beginning of a body, to judge by: no more than it takes, nor longer than it may take.
+/// The beginning of a body: as much as is needed to judge it, and as came before `by`.
 async fn beginning(status: u16, response: Response<Body>, by: Instant) -> Vec<u8> {
     let mut body = response.into_body();
     let mut read = Vec::new();

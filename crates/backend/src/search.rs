@@ -1,5 +1,5 @@
-//! Keeps looking for the model servers of this machine, so that those that start later are found, and
-//! those that stop are missed.
+//! Looks for the model servers of this machine again and again, so that those that start or stop
+//! later are noticed.
 
 use std::{
     env,
@@ -17,11 +17,12 @@ use crate::{
     discovery::{DEADLINE, LocalBackend, USUAL_PORTS, places, probe},
 };
 
-/// After this many looks in a row at which nobody listened a model server is gone: it may restart.
+/// After this many looks in a row at which its port was closed, a model server counts as gone. More
+/// than one, since it may be restarting.
 const MISSES: u32 = 2;
 
-/// A model server with models is asked for them at each fifth look, and so is a place on another machine. In
-/// between it is enough that somebody listens: model servers log each request.
+/// A model server with models, or one on another machine, is asked for its models only at each fifth look,
+/// because model servers log each request. At the looks in between, an open port is enough on this machine.
 const SELDOM: u32 = 5;
 
 /// The places where model servers usually are, as they were found at the last look.
@@ -35,18 +36,18 @@ pub struct Search {
 struct Place {
     name: String,
     url: String,
-    /// Host and port; `None` for what is no URL of a model server.
+    /// Host and port; `None` if the URL is not one of a model server.
     address: Option<String>,
     found: Option<LocalBackend>,
-    /// Whether the address is one of this machine, once a model server was found there.
+    /// Whether the address belongs to this machine; known once a model server was found at it.
     is_here: bool,
-    /// How many looks in a row found nobody listening.
+    /// How many looks in a row found the port closed.
     misses: u32,
     looks: u32,
 }
 
 impl Search {
-    /// Looks where `OLLAMA_HOST` says, and at the usual ports of this machine.
+    /// Looks at the address in `OLLAMA_HOST`, and at the usual ports of this machine.
     #[expect(clippy::disallowed_methods, reason = "the variable is Ollama's own")]
     #[must_use]
     pub fn usual() -> Self {
@@ -60,8 +61,8 @@ impl Search {
         Self { places: places.collect() }
     }
 
-    /// Looks once, at all places at the same time. Returns the model servers that are there, each once. Takes a
-    /// second at most.
+    /// Looks once, at all places at the same time. Returns the model servers that are there, each one once.
+    /// Takes three times `DEADLINE` at most.
     pub async fn look(&mut self) -> Vec<LocalBackend> {
         join_all(self.places.iter_mut().map(Place::look)).await;
         let found: Vec<&Place> = self.places.iter().filter(|place| place.found.is_some()).collect();
@@ -98,7 +99,7 @@ impl Place {
         if has_models && !is_seldom {
             return;
         }
-        // One that listens and is too busy to answer is still there.
+        // A server that listens but is too busy to answer still counts as found.
         if let Some(found) = probe(&self.name, self.url.clone()).await {
             self.found = Some(found);
             self.is_here = self.leads_here().await;
@@ -122,7 +123,7 @@ impl Place {
         found.any(|at| is_own(at.ip()))
     }
 
-    /// Whether both places are one model server, which is reached at two addresses of this machine.
+    /// Whether both places are the same model server, reached at two addresses of this machine.
     fn is_same_server(&self, other: &Self) -> bool {
         let port = |place: &Self| {
             place.address.as_deref()?.rsplit_once(':').map(|(_, port)| port.to_owned())
@@ -132,7 +133,8 @@ impl Place {
     }
 }
 
-/// Whether an address is one of this machine: the system lets nobody else use it.
+/// Whether an address belongs to this machine: the system lets a socket bind only to its own
+/// addresses.
 fn is_own(ip: IpAddr) -> bool {
     ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok()
 }

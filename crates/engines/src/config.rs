@@ -17,19 +17,21 @@ pub struct EnginesConfig {
     pub dir: PathBuf,
     /// How much memory loaded models may take together.
     pub budget: Memory,
-    /// The most memory that a model may take with which it is tried at all.
+    /// The largest memory need of a model that is loaded at all; a model over `budget` is loaded
+    /// alone.
     pub limit: Memory,
-    /// How many models are loaded at the same time; 0 counts as 1.
+    /// How many models may be loading at the same time; 0 counts as 1.
     pub loads_at_once: usize,
     /// How many requests may wait for one model.
     pub most_waiting: usize,
-    /// How long a load waits for models in use until they get no new requests.
+    /// How long a load waits for models in use, before these get no new requests.
     pub patience: Duration,
     /// The treatment of models that fail.
     pub failures: FailureRules,
     /// How long a server may take to end after SIGTERM, before it is killed.
     pub grace: Duration,
-    /// How long a server may take until it answers, beside what its file's size allows.
+    /// How long a server may take until it answers, in addition to the time that reading its file
+    /// may take.
     pub start_deadline: Duration,
     /// How long to wait for answers.
     pub timeouts: Timeouts,
@@ -38,7 +40,8 @@ pub struct EnginesConfig {
 }
 
 impl EnginesConfig {
-    /// The usual bounds for a machine, or for one with this much memory, of which models may take a part.
+    /// The default bounds for a machine, or for an amount of memory. Models may take a part of that
+    /// memory, see [`Memory::for_models`].
     pub fn new(dir: impl Into<PathBuf>, machine: impl Into<Memory>) -> Self {
         let limit = machine.into();
         Self {
@@ -56,7 +59,7 @@ impl EnginesConfig {
         }
     }
 
-    /// The same machine, with this many bytes for models, whatever kind of memory they are in.
+    /// Sets how many bytes models may take together, whichever kind of memory they are in.
     #[must_use]
     pub fn with_memory(self, bytes: u64) -> Self {
         let budget = Memory { vram: 0, ram: bytes };

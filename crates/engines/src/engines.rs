@@ -14,22 +14,23 @@ use crate::{config::EnginesConfig, model::EngineModel, part::Part, shared::Share
 /// How long the end of all servers may take beyond their grace.
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
-/// All model engines of this machine. When this is dropped their servers end.
+/// All model engines of this machine. When this is dropped, their servers end.
 #[derive(Debug)]
 pub struct Engines {
     shared: Arc<Shared>,
 }
 
 impl Engines {
-    /// Model engines without models. Starts nothing yet. Needs a runtime, which must outlive it.
+    /// Model engines without models. Starts no server yet. Must be called within a tokio runtime
+    /// that outlives the value.
     pub fn new(config: EnginesConfig) -> Self {
         let shared = Arc::new(Shared::new(config));
         tokio::spawn(keep_deadlines(Arc::downgrade(&shared)));
         Self { shared }
     }
 
-    /// These are the models from now on. One that is not among them any more finishes its requests and goes; one
-    /// whose file or command is another is started again. Of two with one name the first counts.
+    /// Replaces the list of models. A model that is no longer in it finishes its requests and is unloaded. A
+    /// model whose file or command has changed is started again. If two have the same name, the first counts.
     pub fn set_models(&self, models: Vec<EngineModel>) {
         self.shared.set_models(models);
     }

@@ -18,18 +18,18 @@ use tokio::{
 
 use crate::shared::Shared;
 
-/// How long after a broken connection the end of its server is seen.
+/// How long, after a connection broke, to wait for news that its server has ended.
 const END_SEEN: Duration = Duration::from_secs(1);
 
 /// Keeps a model loaded.
 pub(crate) struct EngineHold {
     pub(crate) shared: Arc<Shared>,
     pub(crate) model: Arc<str>,
-    /// Which start of its server.
+    /// The number of the start of its server.
     pub(crate) generation: u64,
-    /// Brings why its server has ended.
+    /// Gets the reason once its server has ended.
     pub(crate) ended: watch::Receiver<Option<Arc<str>>>,
-    /// Has its server looked at.
+    /// Makes the server's task check whether the server still answers.
     pub(crate) doubt: Arc<Notify>,
     pub(crate) answered: AtomicBool,
 }

@@ -27,14 +27,14 @@ pub(crate) struct Learnt(BTreeMap<String, Load>);
 /// The loads of one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Load {
-    /// How long its file was: another file is another model.
+    /// The length of its file. A file of another length counts as another model.
     file_bytes: Option<u64>,
     /// An average that follows the latest loads, in milliseconds.
     load_ms: u64,
 }
 
 impl Learnt {
-    /// The times that were learnt earlier. A file that cannot be read is as good as no file.
+    /// The times that were learnt earlier; empty if the file cannot be read.
     pub(crate) fn read(dir: &Path) -> Self {
         let read = || -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();
@@ -44,7 +44,7 @@ impl Learnt {
         read().ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
-    /// Writes it all, whole or not at all.
+    /// Writes all times. The file is replaced as a whole, so that a crash leaves the old one.
     pub(crate) fn write(&self, dir: &Path) {
         let write = || -> io::Result<()> {
             fs::create_dir_all(dir)?;
@@ -63,7 +63,7 @@ impl Learnt {
         (load.file_bytes == model.facts.file_bytes).then(|| Duration::from_millis(load.load_ms))
     }
 
-    /// Notes how long a load took. The newest counts a half.
+    /// Notes how long a load took: the average of the old value and this one.
     pub(crate) fn note(&mut self, model: &EngineModel, took: Duration) {
         let took = base::millis(took);
         let before = self.of(model).map(base::millis);

@@ -1,7 +1,7 @@
 //! Model engines: servers for this machine's model files, started when they are asked for.
 //!
-//! [`Engines`] has the models of all programs. Those of one program are lent to servers together, as
-//! [`backend::ModelEngines`].
+//! [`Engines`] has the models of all programs. The models of one program are lent to servers
+//! together, as [`backend::ModelEngines`].
 //!
 //! - [`engines`]: all of them; [`config`]: their bounds
 //! - [`model`]: a model that this machine can serve, and the program that serves it

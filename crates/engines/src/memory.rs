@@ -6,12 +6,13 @@ use hardware::Machine;
 
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// The share of a GPU's memory that is left to others: the screen, and what servers take beside their models.
+/// The share of a GPU's memory that models do not get: it is for the screen, and for what servers take beside
+/// their models.
 const VRAM_RESERVE: f64 = 0.05;
-/// The share of the machine's memory that is left to others.
+/// The share of the machine's memory that is left to other programs.
 const RAM_RESERVE: f64 = 0.25;
 
-/// Memory of a machine's GPUs and its own, in bytes.
+/// An amount of memory in bytes, apart for a machine's GPUs and for the machine itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Of the GPUs that run models.
@@ -21,7 +22,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// All the memory of a machine. One that does not tell how much it has is taken to have enough.
+    /// All the memory of a machine. A machine whose memory is unknown counts as having enough.
     pub fn of(machine: &Machine) -> Self {
         let bytes = |gib: f64| (gib.max(0.0) * GIB) as u64;
         let vram = bytes(machine.gpu_vram_gb.unwrap_or(0.0));
@@ -41,20 +42,21 @@ impl Memory {
         self.vram.saturating_add(self.ram)
     }
 
-    /// Where a model of this size goes: into the GPUs' memory, and what that cannot take into the machine's.
+    /// The memory that a model of this size takes. The GPUs' memory is filled first, and the rest goes into
+    /// the machine's.
     #[must_use]
     pub(crate) fn need(self, bytes: u64) -> Self {
         let vram = bytes.min(self.vram);
         Self { vram, ram: bytes - vram }
     }
 
-    /// The larger of both, each kind for itself.
+    /// The larger of the two, for each kind of memory.
     #[must_use]
     pub(crate) fn at_least(self, other: Self) -> Self {
         Self { vram: self.vram.max(other.vram), ram: self.ram.max(other.ram) }
     }
 
-    /// Whether it has room for this much.
+    /// Whether this memory has room for `need`.
     pub(crate) const fn holds(self, need: Self) -> bool {
         need.vram <= self.vram && need.ram <= self.ram
     }

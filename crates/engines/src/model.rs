@@ -9,9 +9,9 @@ use base::{Endpoints, ModelFacts};
 pub struct EngineModel {
     /// The name that consumers use; no two have the same.
     pub name: String,
-    /// Its file, the first one of several.
+    /// Its file; the first one if it has several.
     pub file: PathBuf,
-    /// The file by which it reads pictures.
+    /// The file with which it reads pictures.
     pub mmproj: Option<PathBuf>,
     /// The known facts about it.
     pub facts: ModelFacts,
@@ -27,16 +27,16 @@ pub struct EngineModel {
     pub program: Arc<Program>,
     /// Arguments after those of the program, with the same placeholders.
     pub flags: Vec<String>,
-    /// Whether it stays loaded, whichever model needs the memory.
+    /// Whether it stays loaded even if another model needs the memory.
     pub keep: bool,
     /// After how long without a request it is unloaded; `None`: only when the memory is needed.
     pub ttl: Option<Duration>,
-    /// The models that it may run beside, or may not.
+    /// The group that decides which models it may run beside.
     pub group: Option<Group>,
 }
 
 impl EngineModel {
-    /// Whether a server of this model is as good as one of the other.
+    /// Whether a running server of one of these models can go on as a server of the other.
     pub(crate) fn starts_like(&self, other: &Self) -> bool {
         let of = |model: &Self| {
             let options = (model.context, model.parallel, model.threads, model.flags.clone());
@@ -65,7 +65,7 @@ pub struct Program {
     pub endpoints: Option<Endpoints>,
 }
 
-/// Models that may run together, or may not.
+/// Models with a common rule about what may be loaded at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Its name.
@@ -79,7 +79,7 @@ pub struct Group {
 pub enum GroupRule {
     /// At most one of them is loaded at a time.
     OneAtATime,
-    /// They may be loaded together, and no model of another group or of none beside them.
+    /// They may be loaded together, but no other model may be loaded beside them.
     Alone,
 }
 

@@ -1,4 +1,5 @@
-//! The planner with what it decides on, behind one lock that is never held across an await.
+//! The planner, and the servers and requests that it decides about, behind one lock that is never
+//! held across an await.
 
 use std::{
     collections::HashMap,
@@ -35,7 +36,7 @@ type Unloaded = oneshot::Sender<Result<(), Refusal>>;
 pub(crate) struct Shared {
     pub(crate) config: EnginesConfig,
     pub(crate) tasks: TaskTracker,
-    /// Cancelled when the engines shall end.
+    /// Cancelled when all servers must end.
     over: CancellationToken,
     state: Mutex<State>,
     wake: Arc<Notify>,
@@ -56,15 +57,16 @@ struct State {
     next: u64,
     learnt: Learnt,
     endpoints: HashMap<String, Endpoints>,
-    /// How the servers of models go on with answers, as far as they ran and do.
+    /// How the servers of models continue answers, for the models whose servers have run and can do
+    /// so.
     continuations: HashMap<Arc<str>, Continuation>,
-    /// The planner's number of changes at the last look.
+    /// The planner's number of changes that was last announced.
     seen: u64,
-    /// When the planner looks at the clock again at the latest.
+    /// When `keep_deadlines` will call the planner again, at the latest.
     timeout: Option<Instant>,
 }
 
-/// A model of the list, and how often its server had to be started in another way.
+/// A model of the list. `revision` counts the changes of its file or command.
 #[derive(Debug)]
 struct Listed {
     model: Arc<EngineModel>,
@@ -82,7 +84,8 @@ struct Running {
     doubt: Arc<Notify>,
 }
 
-/// Answers that are given once the lock is free: giving one may take it again.
+/// Answers that are sent once the lock is free. Sending one may drop a claim, and that takes the
+/// lock again.
 #[derive(Default)]
 struct Replies {
     claims: Vec<(Answer, Result<Claim, Refusal>)>,
@@ -92,7 +95,7 @@ struct Replies {
 impl Replies {
     fn give(self) {
         for (answer, result) in self.claims {
-            // A claim that nobody waits for any more is given back by being dropped.
+            // If nobody waits for the claim any more, dropping it gives the model back.
             drop(answer.send(result));
         }
         for (answer, result) in self.unloads {
@@ -131,14 +134,14 @@ impl Shared {
         }
     }
 
-    /// The server of a model if it is loaded: one look-up, and nothing that waits.
+    /// The server of a model if it is loaded. Never waits for a load.
     pub(crate) fn claim_loaded(self: &Arc<Self>, model: &str) -> Option<Claim> {
         let mut state = self.state();
         let generation = state.planner.claim_loaded(model)?;
         state.claim(self, model, generation)
     }
 
-    /// The server of a model, once it is loaded.
+    /// The server of a model. Waits until the model is loaded.
     pub(crate) async fn claim(self: &Arc<Self>, model: &str) -> Result<Claim, BackendError> {
         if let Some(claim) = self.claim_loaded(model) {
             return Ok(claim);
@@ -180,7 +183,7 @@ impl Shared {
         self.handle_locked(self.state(), input);
     }
 
-    /// A server answers: requests reach it from now on.
+    /// Reports that a server answers. Requests reach it from now on.
     pub(crate) fn started(
         self: &Arc<Self>,
         model: &Arc<str>,
@@ -195,7 +198,7 @@ impl Shared {
         self.handle_locked(state, Input::Started { model: Arc::clone(model), generation });
     }
 
-    /// A server has ended, by itself where there is a reason.
+    /// Reports that a server has ended; by itself if there is a reason.
     pub(crate) fn ended(
         self: &Arc<Self>,
         model: &Arc<str>,
@@ -216,7 +219,8 @@ impl Shared {
         );
     }
 
-    /// A request has ended that had a model: nothing but a look-up, unless somebody waits.
+    /// Reports that a request which had a model has ended. Only a look-up, unless requests wait for
+    /// a model.
     pub(crate) fn release(self: &Arc<Self>, model: &Arc<str>, generation: u64, answered: bool) {
         let mut state = self.state();
         if !state.planner.release_quietly(now(), model, generation, answered) {
@@ -231,7 +235,7 @@ impl Shared {
         }
     }
 
-    /// Has the planner look at the clock. Returns when it wants to do so again.
+    /// Calls the planner's `handle_timeout`. Returns when that is due again.
     pub(crate) fn next_timeout(self: &Arc<Self>) -> Option<Instant> {
         let (mut state, mut replies) = (self.state(), Replies::default());
         state.planner.handle_timeout(now());
@@ -328,7 +332,7 @@ impl Shared {
         }
     }
 
-    /// Notes how the server of a model goes on with answers; `None`: it does not.
+    /// Notes how the server of a model continues answers; `None`: it cannot.
     pub(crate) fn learn_continuation(&self, model: &Arc<str>, how: Option<Continuation>) {
         let mut state = self.state();
         let before = match how {
@@ -475,7 +479,7 @@ impl Shared {
 }
 
 impl State {
-    /// Whether these are the models already.
+    /// Whether the list has exactly these models already.
     fn has_exactly(&self, models: &[EngineModel]) -> bool {
         let is_known = |model: &EngineModel| {
             self.models.get(model.name.as_str()).is_some_and(|listed| *listed.model == *model)
@@ -516,7 +520,7 @@ impl Listed {
     }
 }
 
-/// Somebody who waits for a model. Dropping it ends that.
+/// A request that waits for a model. Dropping this cancels the wait.
 struct Wait {
     shared: Arc<Shared>,
     claim: u64,
@@ -533,7 +537,7 @@ impl Drop for Wait {
     }
 }
 
-/// The time of the runtime's clock.
+/// The time by the runtime's clock, which tests can pause.
 fn now() -> Instant {
     time::Instant::now().into_std()
 }

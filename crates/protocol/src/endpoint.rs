@@ -6,13 +6,14 @@ use serde_json::value::RawValue;
 /// LM Studio's error for an unknown path, which it sends with status 200.
 const UNEXPECTED: &str = "unexpected endpoint or method";
 
-/// The bodies with which servers say that there is nothing at a path: Go's, Starlette's and aiohttp's.
+/// The bodies with which servers report that there is nothing at a path: those of Go, Starlette and
+/// aiohttp.
 const NO_PATH: [&str; 4] = ["not found", "404 page not found", "404: not found", "404 not found"];
 
-/// FastAPI's, and with it vLLM's.
+/// The body of FastAPI, and so of vLLM.
 const NO_PATH_DETAIL: &str = "Not Found";
 
-/// llama.cpp's, under `code` 404.
+/// The message of llama.cpp, whose `code` is 404.
 const NO_PATH_MESSAGE: &str = "File Not Found";
 
 /// Whether an answer means that its path is missing.
@@ -28,11 +29,11 @@ pub enum Missing {
 
 /// Whether this answer to a POST means that `path` is not served, for any model.
 ///
-/// Only a 404, 405 or 501 that is not about the model can mean that: one whose body contains neither
-/// the word "model" nor the model's name. An empty `model` does not count as a name. It is sure if
-/// the body is empty, is HTML, names the path, or is what a known server says of an unknown path; so
-/// is each 405. Also sure is any other answer below 500 whose error is LM Studio's "Unexpected
-/// endpoint or method".
+/// Only a 404, 405 or 501 can mean that, and only if it is not about the model: its body contains
+/// neither the word "model" nor the model's name. (An empty `model` does not count as a name.) Such
+/// an answer does mean it if it is a 405, or if its body is empty, is HTML, names the path, or is
+/// what a known server says about an unknown path. Any other answer below 500 means it if its error
+/// is LM Studio's "Unexpected endpoint or method".
 ///
 /// The body may be cut off; the missing rest is assumed not to matter.
 pub fn missing(status: u16, body: &[u8], path: &str, model: &str) -> Missing {
@@ -62,7 +63,7 @@ fn is_of_path(body: &[u8], text: &str, path: &str) -> bool {
         || is_of_known_server(body)
 }
 
-/// Whether this is the whole of what FastAPI or llama.cpp say of an unknown path.
+/// Whether this is exactly what FastAPI or llama.cpp answer for an unknown path, with nothing else.
 fn is_of_known_server(body: &[u8]) -> bool {
     let detail = serde_json::from_slice::<Detail>(body);
     let coded = serde_json::from_slice::<Coded>(body).map(|coded| coded.error);
@@ -103,7 +104,7 @@ struct Fields<'a> {
     error: &'a RawValue,
 }
 
-/// No more than this: further fields would describe something else.
+/// The only field: with further fields the error would be about something else.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Detail {

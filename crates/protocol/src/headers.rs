@@ -52,8 +52,9 @@ pub fn stays_at_server(name: &str) -> bool {
     NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether a response header of a provider goes to no client: it would set something for the
-/// server's own origin, lead elsewhere in its name, or open it to pages of others. Names are in lower case.
+/// Whether a response header of a provider goes to no client: it would set something for the server's own
+/// origin, redirect clients in the server's name, or open the server to other sites' pages. Names are in
+/// lower case.
 pub fn stays_at_provider(name: &str) -> bool {
     const NAMES: [&str; 14] = [
         "set-cookie",

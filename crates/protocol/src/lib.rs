@@ -2,7 +2,7 @@
 //!
 //! - [`relay`]: the relay worker protocol, its JSON messages and, between two Warrens, its frames
 //! - [`node`]: the node protocol, its tasks and results
-//! - [`room`]: rooms: the spec's messages, and the API of today's stock clients
+//! - [`room`]: rooms: the spec's messages, and the API of current stock clients
 //! - [`mesh`]: peers and relays of the mesh
 //! - [`workspace`]: sessions, files, git and teams of a machine
 //! - [`openai`], [`anthropic`]: the parts of the consumer APIs that a server reads or writes:
@@ -22,7 +22,8 @@
 //! - [`headers`]: which HTTP headers go no further than one connection, or to no provider
 //! - [`via`]: the servers and rooms that a request has passed
 //!
-//! A message that is read leniently, or with all its faults at once, has a private twin whose fields are optional.
+//! A message that is read leniently, or whose faults are all reported at once, is first read as a private type
+//! with optional fields.
 
 pub mod admin;
 pub mod anthropic;

@@ -1,4 +1,4 @@
-//! The purpose of a model, as far as its name tells. No API says it in a way that all backends share.
+//! The purpose of a model, guessed from its name. No API reports it in a way that all backends share.
 
 /// Parts of names of models that embed, rank or judge.
 const PARTS: [&str; 4] = ["embed", "minilm", "rerank", "shield"];
@@ -55,12 +55,12 @@ const WORDS: [&str; 44] = [
     "guard",
 ];
 
-/// Whether a model of this name may well answer questions: its name is not one of models that embed, rank,
-/// transcribe, speak, paint or judge. For choosing a model where nobody has named one, and for nothing
-/// else: names do not bind anybody.
+/// Whether a model of this name probably answers questions: its name does not look like one of models that
+/// embed, rank, transcribe, speak, paint or judge. Use it only to choose a model where nobody has named
+/// one: a name proves nothing.
 pub fn is_for_chat(model: &str) -> bool {
     let name = model.to_ascii_lowercase();
-    // The name's own part, without those who publish it.
+    // The name itself, without its publisher.
     let own = name.rsplit('/').next().unwrap_or_default();
     let mut words = own.split(|c: char| !c.is_ascii_alphanumeric());
     // `guard3` is a guard.

@@ -1,10 +1,10 @@
-//! Spans as OTLP has them: the messages of `opentelemetry/proto/trace/v1`, in protobuf, as a collector takes them over HTTP.
+//! Spans in OTLP: the messages of `opentelemetry/proto/trace/v1` in protobuf, as a collector accepts them over HTTP.
 //!
-//! Only what is sent is here: nothing of a collector is read but its status.
+//! Only sent messages are here: of a collector's answer only the status is read.
 
 use base::trace::{SpanId, TraceId};
 
-/// The path at a collector, after that of its endpoint.
+/// The path of spans, appended to the path of a collector's endpoint.
 pub const TRACES: &str = "/v1/traces";
 
 /// The content type of the messages.
@@ -29,7 +29,7 @@ pub struct Span {
     pub end: u64,
     /// The known facts about it, by the names of the semantic conventions.
     pub attributes: Vec<(&'static str, Value)>,
-    /// Why it is a failure; `None`: it is not, or nobody can tell.
+    /// Why it is a failure; `None`: it is not one, or that is unknown.
     pub error: Option<String>,
 }
 
@@ -38,9 +38,9 @@ pub struct Span {
 pub enum SpanKind {
     /// A part of the work within a process.
     Internal = 1,
-    /// A request that came.
+    /// A received request.
     Server = 2,
-    /// A request that was sent.
+    /// A sent request.
     Client = 3,
 }
 
@@ -91,7 +91,8 @@ impl From<u32> for Value {
     }
 }
 
-/// An `ExportTraceServiceRequest` with these spans. `resource` says whose they are; `version` is the version of this program.
+/// An `ExportTraceServiceRequest` with these spans. `resource` describes the program that made them; `version` is its
+/// version.
 pub fn export(resource: &[(&'static str, Value)], version: &str, spans: &[Span]) -> Vec<u8> {
     let mut of_resource = Message::default();
     of_resource.attributes(1, resource);
@@ -130,7 +131,7 @@ fn encode(span: &Span) -> Message {
     message
 }
 
-/// A message that is being written. Fields are written in any order that the caller likes, as protobuf allows.
+/// A message that is being written. The caller may write fields in any order, as protobuf allows.
 #[derive(Default)]
 struct Message(Vec<u8>);
 

@@ -1,4 +1,5 @@
-//! The servers and rooms that a request has passed, so that a returning one is not sent on again.
+//! The servers and rooms that a request has passed, so that a request that comes back is not sent
+//! on again.
 //!
 //! A request carries a mark for each of them in the header [`VIA`], in the order of its path. Every
 //! hop that passes headers on passes the marks on: endpoints, workers (also stock ones) and

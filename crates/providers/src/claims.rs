@@ -34,7 +34,8 @@ impl<N: Clone + Eq + Hash> Claims<N> {
         Claim { claims: Arc::clone(self), name, contested }
     }
 
-    /// Takes a free name. If the name is held, its holder is notified and keeps it.
+    /// Takes a free name. If the name is held, notifies its holder, which keeps it, and returns
+    /// `None`.
     pub(crate) fn take_free(self: &Arc<Self>, name: N) -> Option<Claim<N>> {
         let mut names = self.lock();
         if let Some(holder) = names.get(&name) {

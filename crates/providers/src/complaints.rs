@@ -22,8 +22,8 @@ impl Complaints {
         Self { since: now, made: 0, suppressed: 0 }
     }
 
-    /// Whether one more bad frame may be logged and answered. First logs the number of suppressed
-    /// ones.
+    /// Whether one more bad frame may be logged and answered. At the start of a window, logs how
+    /// many were suppressed in the last one.
     pub(crate) fn may_make(&mut self, now: Instant) -> bool {
         if now.duration_since(self.since) >= WINDOW {
             if self.suppressed > 0 {

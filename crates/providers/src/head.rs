@@ -10,7 +10,7 @@ use scheduler::Head;
 /// The most headers that an answer may have, including those that are dropped.
 const MAX_HEADERS: usize = 256;
 
-/// How many headers the API adds at most to the answers of most requests. Room for them is made at once.
+/// How many headers the API adds to most answers, at most. The map is made with room for them.
 const OF_API: usize = 8;
 
 /// Why a head cannot be sent to a client.
@@ -22,13 +22,13 @@ pub(crate) enum BadHead {
     /// More than [`MAX_HEADERS`].
     #[error("the provider sent more than {MAX_HEADERS} headers")]
     TooMany,
-    /// A `content-length` that is not a number, or several.
+    /// A `content-length` that is not a number, or more than one.
     #[error("the provider sent an impossible content-length")]
     Length,
 }
 
-/// The head of an answer, if it can be sent to a client. `owned` makes a value of its own of one that
-/// is passed on.
+/// The head of an answer, if it can be sent to a client. `owned` turns a header's value that is
+/// passed on into `Bytes`.
 pub(crate) fn head<N: AsRef<[u8]>, V: AsRef<[u8]>>(
     status: u16,
     headers: impl Iterator<Item = (N, V)> + Clone,
@@ -75,7 +75,8 @@ fn clean<N: AsRef<[u8]>, V: AsRef<[u8]>>(
     Ok(cleaned)
 }
 
-/// Whether the length is missing or a number: any other would break the connection to the client.
+/// Whether the length is missing or is one number. Any other length would break the connection to
+/// the client.
 fn has_possible_length(headers: &HeaderMap) -> bool {
     let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
     let (first, second) = (lengths.next(), lengths.next());

@@ -1,5 +1,5 @@
 //! An answer on its way from a provider into its exchange. It passes as it arrives, unless it may
-//! say that the backend does not have the endpoint, or still loads its model.
+//! be a refusal which says that the backend does not have the endpoint, or still loads its model.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -60,7 +60,7 @@ impl Incoming {
         self.held.as_ref().map(HeldAnswer::body)
     }
 
-    /// Passes the job to another provider. Returns it when there is none.
+    /// Passes the job to another provider. Returns it if there is none.
     pub(crate) fn pass_on(self) -> Option<Self> {
         let Self { writer, shape, status, held } = self;
         writer.pass_on().err().map(|writer| Self { writer, shape, status, held })
@@ -76,7 +76,8 @@ impl Incoming {
     pub(crate) fn finish(self, written: Result<(), WriteError>) {
         match written {
             Ok(()) => self.writer.end(),
-            // The stall ends with the dispatcher's own deadline: all of the answer is here.
+            // The answer is complete, so the provider is not at fault. The dispatcher's own
+            // deadline ends the stalled job.
             Err(WriteError::Stalled) => self.writer.abandon(),
             Err(error) => self.writer.give_up(error),
         }

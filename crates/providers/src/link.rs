@@ -2,8 +2,7 @@
 //!
 //! The driver reads frames, carries out the scheduler's decisions, watches for silence and for the
 //! end of the provider's permit, and takes the link down in order. A [`Codec`] for each protocol
-//! interprets the frames. Codec and permit are type parameters, so a frame of a stream goes
-//! straight into its codec.
+//! interprets the frames.
 
 use std::{future::pending, pin::pin, time::Duration};
 
@@ -14,7 +13,7 @@ use wire::{Frame, Link, LinkError, until};
 
 use crate::notes::{AssignedJob, Note, Notes};
 
-/// How many frames are taken in one go before anything else is looked at.
+/// How many frames are taken in a row before the driver looks at anything else.
 const AT_ONCE: usize = 32;
 
 /// A close code and its reason.
@@ -144,9 +143,9 @@ async fn until_end<C: Codec>(
     }
 }
 
-/// Takes in what was read, and the frames that came with it: waiting again costs more than most frames.
-/// Returns how the link ends, if it does. Notes come before each frame: an assignment need not wake this
-/// task, and the frame may answer it.
+/// Handles what was read, and further frames that have come already: another wait costs more than most
+/// frames. Returns how the link ends, if it does. Notes are handled before each frame, because an
+/// assignment does not always wake this task, and the frame may already answer it.
 fn on_frames<C: Codec>(
     link: &mut Link,
     codec: &mut C,
@@ -178,8 +177,8 @@ fn on_frames<C: Codec>(
     None
 }
 
-/// Carries out the scheduler's decisions. Returns how to close once the drain is over. `noted` is empty
-/// before and after, and keeps its memory for the next time.
+/// Carries out the scheduler's decisions. Returns the close code once the drain is over. `noted` is
+/// empty before and after; it is passed in so that its memory is used again.
 fn catch_up<C: Codec>(
     codec: &mut C,
     notes: &Notes<C::Job>,

@@ -64,7 +64,8 @@ impl<J: AssignedJob> Notes<J> {
         std::mem::take(&mut *self.lock())
     }
 
-    /// The same, into a list that is empty. Its memory is used for the next ones.
+    /// Moves the notes since the last call into `noted`, which must be empty. Its memory is used
+    /// for the next notes.
     pub(crate) fn take_into(&self, noted: &mut Vec<Note<J>>) {
         std::mem::swap(&mut *self.lock(), noted);
     }

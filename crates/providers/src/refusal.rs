@@ -5,8 +5,8 @@ use http::{HeaderValue, Method, Response, StatusCode, header};
 use protocol::openai::error_body;
 use scheduler::AnswerWriter;
 
-/// Hands a job that this provider's protocol cannot carry to a provider that may have another
-/// protocol. Without one the job is answered with 501.
+/// Passes a job that this provider's protocol cannot carry to another provider, which may have
+/// another protocol. Without one, the job is answered with 501.
 pub(crate) fn cannot_ask(job: JobId, writer: AnswerWriter, method: &Method) {
     let Err(writer) = writer.pass_on() else { return };
     tracing::warn!(request_id = %job, %method, "the provider cannot be asked with this method");

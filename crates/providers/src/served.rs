@@ -32,7 +32,7 @@ pub(crate) const MAX_HELD: usize = 64 * 1024;
 /// After this time a missing endpoint is tried again.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// How many bytes at each end of a body tell two requests apart.
+/// How many bytes at each end of a body are compared to tell whether two requests differ.
 const SAMPLE: usize = 256;
 
 /// The endpoints of one provider.
@@ -62,7 +62,7 @@ struct Doubt {
 pub(crate) enum Judgement {
     /// Its endpoint is missing from now on: serve the job in another shape.
     Missing,
-    /// The backend does not have the path, but nothing else is left for such jobs: ask another
+    /// The backend does not have the path, but such jobs have no other endpoint here: ask another
     /// provider, if there is one.
     Elsewhere,
     /// Pass it on as it is.
@@ -84,7 +84,7 @@ impl ServedEndpoints {
         Self { endpoints, assumed: true, proven: Endpoints::NONE, missing, doubts }
     }
 
-    /// Those that it is taken to serve now.
+    /// The endpoints that it is assumed to serve now.
     pub(crate) fn endpoints(&self) -> Endpoints {
         self.missing.iter().fold(self.endpoints, |all, (endpoint, _)| all.without(*endpoint))
     }
@@ -112,17 +112,18 @@ impl ServedEndpoints {
         self.missing.iter().map(|(_, since)| *since + RETRY).min()
     }
 
-    /// Takes endpoints for served again that were found missing a minute ago. Returns whether there
-    /// were any.
+    /// Assumes again that endpoints are served which were found missing [`RETRY`] ago. Returns
+    /// whether there were any.
     pub(crate) fn retry(&mut self, now: Instant) -> bool {
         let before = self.missing.len();
         self.missing.retain(|(_, since)| *since + RETRY > now);
         self.missing.len() < before
     }
 
-    /// Judges a complete answer; `body` is its body if it was held back. An endpoint is missing if an
-    /// answer says so for sure, or if two different requests got the same answer that may say so, and
-    /// none has been answered there. It stays if such jobs have no other endpoint here.
+    /// Judges a complete answer; `body` is its body if it was held back. An endpoint counts as
+    /// missing in two cases: if an answer surely says so, or if two different requests got the same
+    /// answer that may say so and the endpoint has never answered one. It is not marked as missing if
+    /// such jobs have no other endpoint here.
     pub(crate) fn judge(
         &mut self,
         shape: &RequestShape,
@@ -177,7 +178,7 @@ impl ServedEndpoints {
         }
     }
 
-    /// Has a job served in another shape, after [`Judgement::Missing`].
+    /// Makes the scheduler serve a job in another shape, after [`Judgement::Missing`].
     pub(crate) fn unserved(
         &self,
         membership: &Membership,
@@ -190,7 +191,8 @@ impl ServedEndpoints {
         incoming.writer.unserved();
     }
 
-    /// Whether another request got the same answer before. Notes this one.
+    /// Notes an answer that may mean that the endpoint is missing. Returns whether a different
+    /// request got the same answer just before, and the endpoint is not proven.
     fn doubts_twice(&mut self, shape: &RequestShape, body: &[u8]) -> bool {
         let RequestShape { endpoint, request, .. } = *shape;
         let doubt = Doubt { endpoint, request, answer: hashed(&body) };
@@ -204,7 +206,7 @@ impl ServedEndpoints {
     }
 }
 
-/// The request that a provider was sent, as far as its answer can teach something.
+/// The parts of a request that are needed to judge its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestShape {
     pub(crate) endpoint: Endpoint,
@@ -212,7 +214,7 @@ pub(crate) struct RequestShape {
     alternatives: Endpoints,
     /// The model, by the provider's name for it.
     model: ModelName,
-    /// Tells it from other requests.
+    /// A hash that distinguishes it from other requests.
     request: u64,
 }
 

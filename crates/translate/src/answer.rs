@@ -15,33 +15,36 @@ pub struct Context {
     pub created: u64,
     /// The model by the name that the client used, which the answer repeats.
     pub model: String,
-    /// Whether the client asked for a stream. It gets one even of a provider that answers whole.
+    /// Whether the client asked for a stream. It gets one even if the provider answers with one
+    /// object.
     pub streaming: bool,
 }
 
-/// Turns a provider's answer into the client's, piece by piece. One for each attempt.
+/// Turns a provider's answer into the client's, piece by piece. Each attempt of a job has its own.
 ///
 /// `head` comes first and once. Bytes of an answer that is not a stream are held until the end, up
 /// to [`MAX_KEPT`](crate::MAX_KEPT).
 pub trait Answer: Send {
-    /// The status and the kind of body that come: the status and kind that the client gets.
+    /// Takes the status and the kind of body of the provider's answer. Returns those of the
+    /// client's.
     fn head(&mut self, status: u16, body: Body) -> (u16, Body);
 
-    /// How long ago the job was accepted; before each of the other calls. Most answers do not tell times.
+    /// Takes how long ago the job was accepted. Called before each of the other calls; only a few APIs
+    /// report times.
     fn passed(&mut self, _since: Duration) {}
 
-    /// Reads the next bytes of the provider's answer; appends the client's bytes to `out`, also those of
-    /// what comes before an error.
+    /// Reads the next bytes of the provider's answer, and appends the client's bytes to `out`. If it
+    /// fails, what came before the fault is appended all the same.
     ///
     /// # Errors
     /// [`BadAnswer`] when they are invalid.
     fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer>;
 
-    /// Whether the client has its whole answer, or the error that ends it: nothing that the provider may
-    /// still send belongs to it.
+    /// Whether the client has its whole answer, or the error that ends it. Whatever the provider still
+    /// sends is then ignored.
     fn is_over(&self) -> bool;
 
-    /// The provider's answer is complete; appends the rest of the client's.
+    /// Called when the provider's answer is complete. Appends the rest of the client's.
     ///
     /// # Errors
     /// As [`Answer::feed`].
@@ -81,11 +84,12 @@ pub enum Body {
     Array,
     /// JSON values, one a line (the node protocol's consumer side).
     Lines,
-    /// JSON values, one a line, by the name that Ollama gives them.
+    /// JSON values, one a line, with Ollama's content type.
     NdJson,
 }
 
-/// Makes a client's answer, which is one object, of a provider's: it is kept until it is complete.
+/// Makes a client's answer, which is one object, from a provider's. The provider's answer is kept
+/// until it is complete.
 pub(crate) struct WholeAnswer<W> {
     status: u16,
     /// How long ago the job was accepted.
@@ -93,7 +97,7 @@ pub(crate) struct WholeAnswer<W> {
     body: Vec<u8>,
     /// Makes the body of an error.
     refuse: fn(u16, Vec<u8>) -> Vec<u8>,
-    /// Makes the client's answer of the provider's.
+    /// Makes the client's answer from the provider's.
     write: W,
 }
 
@@ -146,7 +150,7 @@ pub(crate) fn keep(body: &mut Vec<u8>, chunk: &[u8]) -> Result<(), BadAnswer> {
     Ok(())
 }
 
-/// Refuses an answer of which more bytes than [`MAX_KEPT`] have to be held.
+/// Refuses an answer of which more than [`MAX_KEPT`] bytes would have to be kept.
 pub(crate) fn check_length(bytes: usize) -> Result<(), BadAnswer> {
     if bytes > MAX_KEPT {
         return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));

@@ -7,8 +7,8 @@ use protocol::json::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The fields of `POST /v1/chat/completions` as raw JSON: a pair that does not carry a field does
-/// not validate it either.
+/// The fields of `POST /v1/chat/completions` as raw JSON, so that a translation validates only the
+/// fields that it carries over.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct ChatBody<'a> {
@@ -61,7 +61,7 @@ impl<'a> ChatBody<'a> {
         };
         let modalities = self.modalities.filter(|raw| !text_alone(raw));
         fields::refuse(&[("modalities", modalities)], reason)?;
-        // An empty object asks for a search, too.
+        // An empty object asks for a search as well.
         let search = |_| {
             let name = "web_search_options";
             BadRequest::new(name, format!("`{name}` {reason}"))

@@ -39,10 +39,10 @@ pub(crate) struct ChatRequest<'a> {
     /// As `top_k`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) min_p: Option<&'a RawValue>,
-    /// As `top_k`; llama.cpp's name.
+    /// As `top_k`, by llama.cpp's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) repeat_penalty: Option<&'a RawValue>,
-    /// As `top_k`: words for the model's own template.
+    /// As `top_k`: variables for the model's own chat template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) chat_template_kwargs: Option<TemplateWords>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub(crate) struct ChatRequest<'a> {
     pub(crate) stream_options: Option<StreamOptions>,
 }
 
-/// The words that local servers pass to the template of a model.
+/// The variables that local servers pass to the chat template of a model.
 #[derive(Debug, Serialize)]
 pub(crate) struct TemplateWords {
     /// Whether the model thinks before it answers.
@@ -76,13 +76,13 @@ pub(crate) struct StreamOptions {
 }
 
 impl StreamOptions {
-    /// Usage at the end, for a request that streams.
+    /// Asks for the usage at the end of a stream; `None` for a request without a stream.
     pub(crate) fn with_usage(stream: bool) -> Option<Self> {
         stream.then_some(Self { include_usage: true })
     }
 }
 
-/// One message. `content` is `null` where a message has tool calls only.
+/// One message. `content` is `null` if the message has only tool calls.
 #[derive(Debug, Serialize)]
 pub(crate) struct Message<'a> {
     pub(crate) role: Role,
@@ -91,20 +91,22 @@ pub(crate) struct Message<'a> {
     /// put into their templates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning_content: Option<Cow<'a, str>>,
-    /// The same with the fields by which their provider recognises them, if the client has kept those.
+    /// The thoughts with the fields by which their provider recognises them, if the client has kept
+    /// those.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning_details: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) tool_calls: Vec<ToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_call_id: Option<Cow<'a, str>>,
-    /// Which of the client's own messages or items it was made of, if one of them.
+    /// The index of the client's own message or item from which it was made; `None` if there is no
+    /// single one.
     #[serde(skip)]
     pub(crate) origin: Option<usize>,
 }
 
 impl<'a> Message<'a> {
-    /// A message that is nothing but content.
+    /// A message with content only.
     pub(crate) fn new(role: Role, content: Content<'a>) -> Self {
         Self { content: Some(content), ..Self::empty(role) }
     }
@@ -127,7 +129,7 @@ impl<'a> Message<'a> {
         Self { tool_call_id: Some(ids::at_most(call_id, ids::CHAT_CALL_ID)), ..message }
     }
 
-    /// Adds thoughts after those that are there.
+    /// Appends thoughts to those that the message has.
     pub(crate) fn think(&mut self, thought: Cow<'a, str>) {
         self.reasoning_content = Some(match self.reasoning_content.take() {
             Some(before) => join(before, "\n\n", &thought),
@@ -142,7 +144,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Whether it is more than thoughts, which alone are no message.
+    /// Whether it has more than thoughts, which alone do not make a message.
     pub(crate) fn says_something(&self) -> bool {
         self.content.is_some() || !self.tool_calls.is_empty()
     }
@@ -185,8 +187,8 @@ pub(crate) enum Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// A string if all parts are text, one to a line: every server reads that, and not every one
-    /// reads a list.
+    /// A string, if all parts are text; each part begins a line. Every server reads a string, but
+    /// not every one reads a list.
     pub(crate) fn of_parts(parts: Vec<Part<'a>>) -> Self {
         if parts.iter().any(|part| !matches!(part, Part::Text { .. })) {
             return Self::Parts(parts);
@@ -197,7 +199,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Both texts with something between.
+/// Both texts with `between` between them.
 pub(crate) fn join<'a>(first: Cow<'a, str>, between: &str, second: &str) -> Cow<'a, str> {
     let mut first = first.into_owned();
     first.push_str(between);
@@ -223,7 +225,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Where an image is: an address, or the image itself as a `data:` URL.
+/// The URL of an image, or the image itself as a `data:` URL.
 #[derive(Debug, Serialize)]
 pub(crate) struct ImageUrl<'a> {
     pub(crate) url: Cow<'a, str>,
@@ -253,7 +255,7 @@ pub(crate) struct ToolCall<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: Function<'a>,
-    /// The object that the call's provider wants back with it.
+    /// The object that the call's provider expects back with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<Box<RawValue>>,
 }
@@ -273,7 +275,7 @@ impl<'a> ToolCall<'a> {
         Self { id, kind: "function", function, extra_content: None }
     }
 
-    /// The same with what its provider wants back with it.
+    /// The same call with the object that its provider expects back.
     pub(crate) fn with_extra(self, extra_content: Option<Box<RawValue>>) -> Self {
         Self { extra_content, ..self }
     }
@@ -331,7 +333,7 @@ pub(crate) enum ResponseFormat<'a> {
     JsonSchema { json_schema: JsonSchema<'a> },
 }
 
-/// A schema that an answer must keep to.
+/// A schema that an answer must match.
 #[derive(Debug, Serialize)]
 pub(crate) struct JsonSchema<'a> {
     pub(crate) name: Cow<'a, str>,

@@ -1,5 +1,5 @@
-//! A backend's error in the words and codes of the client's API, on which agents act: a prompt that is too
-//! long, too many requests, an overloaded server.
+//! A backend's error in the words and codes of the client's API. Agents act on them: on a prompt that is
+//! too long, too many requests, or an overloaded server.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,8 @@ use protocol::{
 /// OpenAI's code for a prompt that is too long.
 const TOO_LONG: &str = "context_length_exceeded";
 
-/// The body of an error for a client of this endpoint; `None` where the backend's own is as good: it has
-/// nothing that agents act on, or has it in the words of this API.
+/// The body of an error for a client of this endpoint. `None` if the backend's own body can be passed
+/// on: it is not about a prompt that is too long, or says so in the words of this API already.
 pub fn api_error(endpoint: Endpoint, status: u16, body: &[u8], request_id: &str) -> Option<String> {
     let failure = Failure::read(body);
     failure.overflow()?;
@@ -66,7 +66,7 @@ pub(crate) fn event(failure: &Failure) -> String {
     error_event(&failure.message, kind(status, failure), param, code(status, failure))
 }
 
-/// The `code` of a failed response. Clients act on the one of a prompt that is too long.
+/// The `code` of a failed response. Clients act on the code for a prompt that is too long.
 pub(crate) fn response_code(failure: &Failure) -> &str {
     let status = failure.status();
     code(status, failure).unwrap_or(match status {
@@ -75,7 +75,7 @@ pub(crate) fn response_code(failure: &Failure) -> &str {
     })
 }
 
-/// The backend's own word, which is OpenAI's as a rule.
+/// The type of an error: the backend's own, if it is likely to be OpenAI's.
 fn kind(status: u16, failure: &Failure) -> &str {
     if failure.overflow().is_some() {
         return "invalid_request_error";

@@ -15,7 +15,7 @@ use crate::{
     thoughts::{self, Thought},
 };
 
-/// A message of any role, the fields of all roles together.
+/// A message of any role, with the fields of all roles.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Message<'a> {
@@ -57,12 +57,12 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The same content as the user's words.
+    /// The same content as a message of the user.
     pub(super) fn into_users(self) -> Self {
         Self { role: Text("user".into()), tool_call_id: None, ..self }
     }
 
-    /// The role is unknown.
+    /// The error for an unknown role.
     pub(super) fn wrong_role(&self, path: &str) -> BadRequest {
         let (path, role) = (format!("{path}.role"), json::clip(&self.role.0, 64));
         let message =
@@ -144,7 +144,7 @@ impl<'a> RawFile<'a> {
 pub(super) struct Call<'a> {
     pub(super) id: Cow<'a, str>,
     pub(super) name: Cow<'a, str>,
-    /// A text in which a JSON object should be; `{}` where there was none.
+    /// A text that should be a JSON object; `{}` if there was none.
     pub(super) arguments: Cow<'a, str>,
 }
 
@@ -191,7 +191,7 @@ impl<'a> FunctionTool<'a> {
         let mut names = HashSet::new();
         let read =
             tools.iter().enumerate().map(|(at, raw)| Self::read(raw, &format!("tools[{at}]")));
-        // Agents repeat tools; providers refuse that.
+        // Some agents repeat tools, which providers refuse.
         let first = |tool: &Result<Self, _>| {
             tool.as_ref().map_or(true, |tool| names.insert(tool.name.clone()))
         };
@@ -218,7 +218,7 @@ impl<'a> FunctionTool<'a> {
     }
 }
 
-/// The name of the one function that `tool_choice` asks for, where it is no word.
+/// The name of the one function that `tool_choice` asks for, if it is an object.
 pub(super) fn forced_function(tool_choice: &RawValue) -> Result<Cow<'_, str>, BadRequest> {
     let wrong = || {
         let message = "`tool_choice` must be auto, none, required or one function";
@@ -246,7 +246,7 @@ struct RawFunction<'a> {
     strict: Option<bool>,
 }
 
-/// The form that an answer is to have.
+/// The form that an answer must have.
 #[derive(Deserialize)]
 pub(super) struct ResponseFormat<'a> {
     #[serde(rename = "type", borrow)]

@@ -1,7 +1,7 @@
-//! Gemini's count of a prompt's tokens, for the count of Messages.
+//! From Gemini's count of a prompt's tokens to the count of Messages.
 //!
-//! The prompt is `contents`, or a whole request in `generateContentRequest`. It becomes a Messages request, of
-//! which a count takes the prompt and the tools alone. The answer is `totalTokens`.
+//! The prompt is `contents`, or a whole request in `generateContentRequest`. It becomes a Messages request,
+//! reduced to the fields that a count takes. The answer is `totalTokens`.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Gemini's embeddings, for OpenAI's.
+//! From Gemini's embeddings to OpenAI's.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |
@@ -7,7 +7,7 @@
 //! | `taskType`, `title`, `autoTruncate` and fields not known | dropped: models here have one kind of vector |
 //! | parts that are no text | refused |
 //!
-//! `embedContentConfig`, where newer clients have the settings, counts like the fields beside it.
+//! Newer clients put the settings into `embedContentConfig`; they count like the fields beside it.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 
 use crate::answer::{Answer, Context, WholeAnswer};
 
-/// The most contents of one request, as Google has it.
+/// The most contents of one request. The limit is Google's.
 pub const MAX_CONTENTS: usize = 100;
 
 /// The request for one content in the provider's shape.
@@ -111,7 +111,7 @@ struct AskedConfig<'a> {
 }
 
 impl<'a> EmbedRequest<'a> {
-    /// Each of several may name the model again.
+    /// Checks that one of several requests, if it names a model, names that of the whole.
     fn is_for(&self, model: &str, path: &str) -> Result<(), BadRequest> {
         match &self.model {
             Some(Text(own)) if bare_name(own) != model => {
@@ -130,7 +130,7 @@ impl<'a> EmbedRequest<'a> {
         raw.map(|raw| fields::value(raw, format!("{before}outputDimensionality"))).transpose()
     }
 
-    /// The text of the content, its parts one to a line.
+    /// The text of the content; each part begins a line.
     fn text(&self, path: &str) -> Result<Cow<'a, str>, BadRequest> {
         let missing = || BadRequest::new(path, format!("`{path}` is missing"));
         let content: AskedContent<'a> = fields::value(self.content.ok_or_else(missing)?, path)?;
@@ -175,12 +175,13 @@ pub fn batch_answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
     })
 }
 
-/// The client's answer. `write` makes it of vectors in JSON, if their number is right.
+/// The client's answer. `write` makes it from vectors as JSON; it returns `None` if their number is
+/// wrong.
 fn whole(body: &[u8], write: fn(&[String]) -> Option<String>) -> Result<String, BadAnswer> {
     let unread = || BadAnswer("the backend's embeddings are not understood".to_owned());
     let list: List<'_> = serde_json::from_slice(body).map_err(|_| unread())?;
     let mut data = list.data;
-    // The order of the texts, whatever the order of the vectors.
+    // Sorted into the order of the texts, since servers may send vectors in any order.
     data.sort_by_key(|one| one.index.unwrap_or(0));
     let vectors: Vec<String> =
         data.iter().map(|one| format!("{{\"values\":{}}}", one.embedding.get())).collect();

@@ -1,5 +1,6 @@
-//! Ids and other short texts, as providers demand them. The same text always becomes the same one, so
-//! that a call and its result still belong together, and other texts stay different ones.
+//! Shortens and cleans ids and other short texts as providers demand. The same text always gives the
+//! same result, so that a call and its result still belong together. Different texts give different
+//! results, but for a collision of hashes.
 
 use std::{
     borrow::Cow,
@@ -16,7 +17,7 @@ pub(crate) const OPENAI_ID: usize = 64;
 /// The longest `metadata.user_id` of Messages, in bytes.
 pub(crate) const MESSAGES_USER: usize = 256;
 
-/// Its mark in a text that was changed: a dash and eight digits.
+/// The length of the mark in a text that was changed: a dash and eight digits.
 const MARK: usize = 9;
 
 /// The text, or its beginning with a mark if it is longer than `max` bytes.
@@ -28,7 +29,8 @@ pub(crate) fn at_most(text: Cow<'_, str>, max: usize) -> Cow<'_, str> {
     marked(&text[..end], &text)
 }
 
-/// The text in letters, digits, `_` and `-`, of which Messages makes its ids; with a mark if it had others.
+/// The text in letters, digits, `_` and `-`, the only ones in ids of Messages. If it had other characters,
+/// they are replaced and a mark is added.
 pub(crate) fn plain(text: Cow<'_, str>) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -41,7 +43,7 @@ pub(crate) fn plain(text: Cow<'_, str>) -> Cow<'_, str> {
 fn marked<'a>(changed: &str, text: &str) -> Cow<'a, str> {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
-    // The lower half makes eight digits.
+    // The lower half of the hash makes eight digits.
     Cow::Owned(format!("{changed}-{:08x}", hasher.finish() as u32))
 }
 

@@ -2,11 +2,10 @@
 
 use crate::chat_request::{Content, Message, Part, Role, join};
 
-/// Adds instructions to a conversation. At its beginning they are one system message: many
-/// templates accept no other. Later ones are added to the user's text at their position, marked as
-/// not the user's own: the templates of whole families of models fail on a system message that is
-/// not the first, and a first one that grows with the conversation would cost the provider's prompt
-/// cache.
+/// Adds instructions to a conversation. At its beginning they become one system message. Later ones
+/// are added to the user's text at their position, and marked as not the user's own. The chat
+/// templates of whole families of models fail on a system message that is not the first. And a
+/// first message that grows with the conversation would invalidate the provider's prompt cache.
 pub(crate) fn instruct<'a>(messages: &mut Vec<Message<'a>>, instructions: Content<'a>) {
     match (messages.as_mut_slice(), instructions) {
         ([], instructions) => messages.push(Message::new(Role::System, instructions)),
@@ -22,7 +21,7 @@ pub(crate) fn instruct<'a>(messages: &mut Vec<Message<'a>>, instructions: Conten
 }
 
 impl<'a> Content<'a> {
-    /// Marks them as instructions within a user's text, in the form that agents use for them.
+    /// Marks instructions within a user's text, in the form that agents use.
     fn marked(self) -> Self {
         match self {
             Self::Text(text) => {
@@ -32,7 +31,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Adds more of the same message, a string to a string where both are.
+    /// Adds more content. Two strings become one string.
     fn append(&mut self, more: Self) {
         *self = match (std::mem::replace(self, Self::Parts(Vec::new())), more) {
             (Self::Text(said), Self::Text(more)) => Self::Text(join(said, "\n\n", &more)),

@@ -1,8 +1,9 @@
-//! Translates one API's requests for another API's servers, and their answers back. There is a
-//! folder for each pair, named by the client's shape and then the provider's.
+//! Translates requests in one API's shape into another's, and the answers back. There is a module
+//! for each pair, named by the client's shape and then the provider's.
 //!
-//! Everything here is pure: a request is translated whole, an answer piece by piece as it comes.
-//! Every other shape can be translated into Chat Completions; two pairs make up the rest.
+//! Everything here is pure. A request is translated as a whole, and an answer piece by piece as it
+//! comes. Most shapes can be translated into Chat Completions; from there, a second pair leads to
+//! further endpoints.
 //!
 //! Each pair is two functions:
 //!
@@ -31,6 +32,8 @@
 //! - [`ollama_embeddings`]: Ollama's embed and embeddings for OpenAI's Embeddings
 //! - `ollama`: what the four of them share
 //! - [`continuation`]: answers whose provider was lost, continued by another
+//! - `chat_body`, `from_chat`: a Chat Completions request, as every pair reads it, and its parts
+//! - `errors`: a backend's error in the words of the client's API
 //! - `chat_request`, `message_request`: requests for a provider
 //! - `instruct`: instructions among the messages of a Chat Completions request
 //! - `order`: results of tools directly after their calls
@@ -38,10 +41,9 @@
 //! - `refusal`: a refusal in the names of the client's own API
 //! - `ids`, `media`, `schema`: ids, media types and schemas as providers demand them
 //!
-//! A type of an API stands twice where it is read (leniently, its values borrowed) and written (exactly). Continuations
-//! read less of a stream than translations, and requests for two APIs keep the order of their own fields.
-//! - `chat_body`, `from_chat`: a Chat Completions request, as every pair reads it, and its parts
-//! - `errors`: a backend's error in the words of the client's API
+//! Many types of an API exist twice: one to read it, lenient and with borrowed values, and one to write it exactly.
+//! Continuations read fewer fields of a stream than translations. Code that writes requests for two APIs keeps each
+//! API's order of fields.
 
 mod answer;
 pub mod chat;

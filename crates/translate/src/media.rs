@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// How the content of pictures begins in base64, and their types.
+/// The beginnings of pictures in base64, and their types.
 const BEGINNINGS: [(&str, &str); 4] = [
     ("iVBORw0KGgo", "image/png"),
     ("/9j/", "image/jpeg"),
@@ -10,8 +10,9 @@ const BEGINNINGS: [(&str, &str); 4] = [
     ("UklGR", "image/webp"),
 ];
 
-/// The type of a picture in base64. Providers check it against the content, and know one name for
-/// each type; clients guess it by a file's name. The parameters of a type are dropped.
+/// The media type of a picture in base64. Providers check the type against the content, and know
+/// only one name for each type, but clients guess it by a file's name. Parameters of the type are
+/// dropped.
 pub(crate) fn of_picture<'a>(given: &'a str, data: &str) -> Cow<'a, str> {
     if let Some((_, kind)) = BEGINNINGS.iter().find(|(start, _)| data.starts_with(start)) {
         return Cow::Borrowed(kind);

@@ -10,7 +10,7 @@ use crate::schema::Schema;
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct MessageRequest<'a> {
     pub(crate) model: Cow<'a, str>,
-    /// Demanded by the API.
+    /// Required by the API.
     pub(crate) max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) system: Option<Cow<'a, str>>,
@@ -90,7 +90,7 @@ pub(crate) struct OutputConfig<'a> {
     pub(crate) format: Format<'a>,
 }
 
-/// A schema that an answer must keep to.
+/// A schema that an answer must match.
 #[derive(Debug, Serialize)]
 pub(crate) struct Format<'a> {
     #[serde(rename = "type")]

@@ -1,5 +1,5 @@
-//! The order of calls and their results: each call's result follows at once, before anything else.
-//! Chat Completions and Messages refuse any other order, while Responses and lenient servers allow it.
+//! The order of calls and their results: the results follow directly after their calls. Chat
+//! Completions and Messages refuse any other order, but Responses and lenient servers allow it.
 //!
 //! | In the conversation | Becomes |
 //! | --- | --- |
@@ -9,10 +9,11 @@
 
 use std::collections::HashMap;
 
-/// The result of a call that has none: the agent was interrupted, or a part of the conversation is gone.
+/// The result that is made up for a call without one. The agent was interrupted, or a part of the
+/// conversation is gone.
 pub(crate) const NO_RESULT: &str = "No result was recorded.";
 
-/// A message, as far as its order is concerned.
+/// A message, with what its order depends on.
 pub(crate) trait OrderedMessage: Sized {
     /// The ids of its calls.
     fn calls(&self) -> Vec<&str>;
@@ -36,7 +37,8 @@ struct Round<T> {
 /// The messages in the order that providers demand.
 pub(crate) fn in_order<T: OrderedMessage>(messages: Vec<T>) -> Vec<T> {
     let mut rounds: Vec<Round<T>> = Vec::with_capacity(messages.len());
-    // Some backends begin to count again with each answer: of calls with one id, the latest counts.
+    // Some backends begin to count ids anew with each answer, so of several calls with one id, the
+    // latest counts.
     let mut latest: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
     for message in messages {
         let place = message.answers().map(|id| free(latest.get(id), &rounds));
@@ -72,7 +74,8 @@ fn opened<T: OrderedMessage>(
 }
 
 impl<T: OrderedMessage> Round<T> {
-    /// A conversation may end with calls that have no result: it is the provider's to say so.
+    /// The messages of a round. If the conversation ends with calls of which none has a result,
+    /// they stay without: the provider may refuse them.
     fn into_messages(self, is_last: bool) -> Vec<T> {
         let Self { message, results } = self;
         let open = is_last && results.iter().all(Option::is_none);

@@ -1,14 +1,16 @@
-//! A refusal of a request that became Chat Completions first, in the names of the client's own API.
+//! A refusal in the names of the client's own API, for a request that was first translated into
+//! Chat Completions.
 
 use protocol::json::BadRequest;
 
-/// Where the fields of a Chat Completions request are in the client's.
+/// The client's names for the fields of a Chat Completions request.
 pub(crate) struct ClientNames {
-    /// Fields with another name there.
+    /// Fields of Chat Completions, each with the client's name for it.
     pub(crate) fields: &'static [(&'static str, &'static str)],
-    /// The list or text that the messages are made of.
+    /// The client's field that the messages are made from.
     pub(crate) said: &'static str,
-    /// Of each message, the place in that list of what it is made of, if it is made of one.
+    /// For each message: the index in that list of the item that it is made from, if there is a
+    /// single one.
     pub(crate) origins: fn(&[u8]) -> Vec<Option<usize>>,
 }
 
@@ -16,7 +18,7 @@ impl ClientNames {
     /// For a client of Chat Completions itself.
     pub(crate) const SAME: Self = Self { fields: &[], said: "messages", origins: |_| Vec::new() };
 
-    /// The refusal of the Chat Completions request that was made of this body.
+    /// The refusal in the client's names. `body` is the client's own.
     pub(crate) fn renamed(&self, bad: BadRequest, body: &[u8]) -> BadRequest {
         let Some(param) = bad.param else { return bad };
         let own = self.own(&param, body);
@@ -29,7 +31,7 @@ impl ClientNames {
         let (field, rest) = param.split_at(end);
         match field {
             "messages" => self.place(rest, body),
-            // Their order may be another one.
+            // Without the index, since the order of tools may have changed.
             "tools" => field.to_owned(),
             _ => {
                 let other = self.fields.iter().find(|(name, _)| *name == field);
@@ -38,7 +40,7 @@ impl ClientNames {
         }
     }
 
-    /// The client's place of what is at `[3].content[0]` in `messages`.
+    /// The client's path for a path within `messages`, such as `[3].content[0]`.
     fn place(&self, rest: &str, body: &[u8]) -> String {
         let indexed = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
         let origin = indexed.and_then(|(at, within)| {

@@ -16,7 +16,8 @@ use crate::{
     responses_chat,
 };
 
-/// The results of [`served_as`] for each endpoint, in the order of [`Endpoint::ALL`]. Every request asks several times.
+/// The results of [`served_as`] for each endpoint, in the order of [`Endpoint::ALL`]. Cached, because every request
+/// asks several times.
 static SERVED_AS: LazyLock<[Endpoints; Endpoint::ALL.len()]> = LazyLock::new(|| {
     Endpoint::ALL.map(|from| {
         let serves = |to: &Endpoint| may_be_served(*to) && steps(from, *to).is_some();
@@ -24,7 +25,7 @@ static SERVED_AS: LazyLock<[Endpoints; Endpoint::ALL.len()]> = LazyLock::new(|| 
     })
 });
 
-/// Every endpoint that a request of this shape can be served in, its own among them if a provider
+/// Every endpoint at which a request of this shape can be served, including its own if a provider
 /// can have it.
 pub fn served_as(from: Endpoint) -> Endpoints {
     let at = Endpoint::ALL.iter().position(|endpoint| *endpoint == from);
@@ -36,9 +37,9 @@ fn may_be_served(endpoint: Endpoint) -> bool {
     Endpoints::NATIVE.contains(endpoint)
 }
 
-/// The endpoint to use at a provider that serves these, for a request of shape `from`: the same one
-/// if it is served, else Chat Completions, else one that Chat Completions translates into, else the one
-/// that this shape alone translates into.
+/// The endpoint to use at a provider with these endpoints, for a request of shape `from`. The first
+/// choice is `from` itself, then Chat Completions, then one that Chat Completions translates into, then
+/// one that only this shape translates into. `None` if the provider cannot serve the request.
 pub fn route(from: Endpoint, serves: Endpoints) -> Option<Endpoint> {
     let serves_as = served_as(from);
     let able = |to: &Endpoint| serves.contains(*to) && serves_as.contains(*to);
@@ -71,8 +72,9 @@ pub fn request(
     }
 }
 
-/// Translates an answer of endpoint `to` into the client's, one for each attempt; `body` is the
-/// client's own. `None` when the answer passes unchanged, or there is no route from `from` to `to`.
+/// The translation of an answer of endpoint `to` into the client's; each attempt needs its own.
+/// `body` is the client's own. `None` if the answer passes unchanged, or if there is no route from
+/// `from` to `to`.
 pub fn answer(
     from: Endpoint,
     to: Endpoint,
@@ -111,7 +113,7 @@ pub fn ollama_request(
         .map_err(|bad| pair.map_or(bad.clone(), |pair| pair.names.renamed(bad, body)))
 }
 
-/// Translates an Ollama's answer into the client's, one for each attempt.
+/// The translation of an Ollama's answer into the client's; each attempt needs its own.
 pub fn ollama_answer(from: Endpoint, context: &Context, body: &[u8]) -> Box<dyn Answer> {
     let to = Endpoint::ChatCompletions;
     let between = request(from, to, body, context).unwrap_or_default();
@@ -128,7 +130,7 @@ struct Pair {
     to: Endpoint,
     request: fn(&[u8], &Context) -> Result<Vec<u8>, BadRequest>,
     answer: fn(&Context, &[u8]) -> Box<dyn Answer>,
-    /// The client's names for what the request was made of, for refusals of a second step.
+    /// The client's names of fields, for refusals by a second translation.
     names: ClientNames,
 }
 
@@ -240,7 +242,8 @@ static PAIRS: [Pair; 15] = [
     },
 ];
 
-/// The pairs that lead from one endpoint to another, none where they are the same.
+/// The pairs that lead from one endpoint to another: none if they are the same; `None` if there is
+/// no way.
 fn steps(from: Endpoint, to: Endpoint) -> Option<Vec<&'static Pair>> {
     if from == to {
         return Some(Vec::new());
@@ -251,7 +254,7 @@ fn steps(from: Endpoint, to: Endpoint) -> Option<Vec<&'static Pair>> {
     pair(from, to).map(|pair| vec![pair]).or_else(through)
 }
 
-/// Two maps, one behind the other.
+/// Two translations, one after the other.
 struct AnswerPair {
     /// Reads the provider's answer.
     inner: Box<dyn Answer>,
@@ -291,7 +294,7 @@ impl Answer for AnswerPair {
 }
 
 impl AnswerPair {
-    /// Writes everything that was read before an error, too.
+    /// Passes on what the inner translation wrote, also what it wrote before an error.
     fn pass_on(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         let written = match self.between.as_slice() {
             [] => Ok(()),

@@ -1,4 +1,5 @@
-//! Rankings in Jina's and Cohere's shape, for a server of Text Embeddings Inference, which has a shape of its own.
+//! From rankings in Jina's and Cohere's shape to a server of Text Embeddings Inference, which has a shape of its
+//! own.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |
@@ -39,7 +40,7 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
 /// Translates the answer; `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
     let given = fields::body::<RerankRequest<'_>>(request).unwrap_or_default();
-    // What could not be read was refused before.
+    // Errors cannot occur here: `request` refused such a body before.
     let most = given.top().unwrap_or_default().unwrap_or(usize::MAX);
     let texts = given.returns().then(|| given.texts().unwrap_or_default());
     let texts = texts.map(|texts| texts.into_iter().map(Cow::into_owned).collect());
@@ -99,7 +100,7 @@ struct TextsRequest<'a> {
 struct Ranking {
     model: String,
     most: usize,
-    /// The documents, if the answer is to have them.
+    /// The documents, if the client wants them in the answer.
     texts: Option<Vec<String>>,
 }
 

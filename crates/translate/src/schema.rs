@@ -1,5 +1,5 @@
-//! The schema of a tool's parameters, as strict providers demand it: an object with its type and its
-//! properties.
+//! The schema of a tool's parameters, in the form that strict providers demand: an object with
+//! `type` and `properties`.
 
 use std::{borrow::Cow, fmt};
 
@@ -12,11 +12,11 @@ use serde_json::value::RawValue;
 
 use crate::chat_request::no_parameters;
 
-/// A schema as raw JSON, the client's own where it is complete.
+/// A schema as raw JSON; the client's own if that is complete.
 pub(crate) type Schema<'a> = Cow<'a, RawValue>;
 
-/// The schema at `path` with `type` and `properties`, which may be missing or `null`; an empty one where
-/// there is none. The rest of it keeps its bytes.
+/// The schema at `path`. Adds `type` and `properties` if they are missing or `null`; other members keep
+/// their bytes. Without a schema, returns an empty one.
 ///
 /// # Errors
 /// [`BadRequest`] when it is no object.
@@ -37,7 +37,7 @@ pub(crate) fn of_object<'a>(
     let all = all.chain(members.iter().map(|(name, value)| (name.clone(), value.get())));
     let all: Vec<String> =
         all.map(|(name, value)| format!("{}:{value}", json::write(&name))).collect();
-    // It is made of JSON only.
+    // Cannot fail: all pieces are JSON.
     let whole = RawValue::from_string(format!("{{{}}}", all.join(",")));
     Ok(whole.map_or(Cow::Borrowed(raw), Cow::Owned))
 }

@@ -9,8 +9,8 @@
 //! | `thinking_blocks`, a list | clients of LiteLLM, with Anthropic's signatures |
 //! | parts of `content` of type `thinking` | clients of Mistral |
 //!
-//! A client may send several forms of the same thoughts. The one that tells the most counts: the lists,
-//! then the parts, then the texts.
+//! A client may send the same thoughts in several forms. Only the richest one counts: the lists, then
+//! the parts, then the texts.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 /// One thought.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Thought<'a> {
-    /// Its text, empty where it is encrypted only.
+    /// Its text; empty if the thought is only encrypted.
     pub(crate) text: Cow<'a, str>,
     /// Anthropic's signature of the text.
     pub(crate) signature: Option<Cow<'a, str>>,
@@ -76,7 +76,8 @@ pub(crate) fn is_thought(kind: &str) -> bool {
 }
 
 impl<'a> Given<'a> {
-    /// The thoughts, in their order. `content` is the message's, `path` the message's place.
+    /// The thoughts, in their order. `content` is the message's content, and `path` its path in the
+    /// request.
     pub(crate) fn read(
         self,
         content: Option<&'a RawValue>,

@@ -1,5 +1,5 @@
-//! The messages of a Chat Completions request in an order that any provider takes, with ids of calls
-//! that fit and come only once.
+//! The messages of a Chat Completions request, in an order that any provider accepts. The ids of
+//! calls are valid for the provider and unique.
 
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
@@ -13,14 +13,14 @@ use crate::{
 
 /// A message, its calls, and the call whose result it is.
 pub(crate) struct Turn<'a> {
-    /// Its place in the client's request, as `messages[3]`.
+    /// Its path in the client's request, such as `messages[3]`.
     pub(crate) path: String,
     pub(crate) message: Message<'a>,
     pub(crate) calls: Vec<Call<'a>>,
     pub(crate) answers: Option<Cow<'a, str>>,
 }
 
-/// Reads `messages`. `fit` makes ids as the provider demands them.
+/// Reads `messages`. `fit` makes an id valid for the provider.
 pub(crate) fn read<'a>(
     messages: Option<&'a RawValue>,
     fit: fn(Cow<'a, str>) -> Cow<'a, str>,
@@ -73,15 +73,15 @@ impl OrderedMessage for Turn<'_> {
     }
 }
 
-/// Gives each call and its result an id that fits. Some backends begin to count again with each answer:
-/// an id that came before gets a number.
+/// Gives each call and its result a valid, unique id. Some backends begin to count ids anew with each
+/// answer, so an id that came before gets a number.
 fn give_own_ids<'a>(turns: &mut [Turn<'a>], fit: fn(Cow<'a, str>) -> Cow<'a, str>) {
     let mut taken = HashMap::new();
     for at in 0..turns.len() {
         let Some((turn, results)) = turns[at..].split_first_mut() else { return };
         for (call, nth) in turn.calls.iter_mut().zip(0..) {
             call.id = own_id(&fit(call.id.clone()), &mut taken, fit);
-            // The results of calls follow in the calls' order.
+            // `in_order` has put the results directly after their calls, in the same order.
             let result: Option<&mut Turn<'a>> = results.get_mut(nth);
             if let Some(answers) = result.and_then(|result| result.answers.as_mut()) {
                 *answers = call.id.clone();
@@ -90,7 +90,8 @@ fn give_own_ids<'a>(turns: &mut [Turn<'a>], fit: fn(Cow<'a, str>) -> Cow<'a, str
     }
 }
 
-/// This id, or the next one with a number. `taken`: the ids before, and how often each was wanted.
+/// This id, or, if it is taken, the next free one with a number. `taken`: the earlier ids, and how
+/// often each was wanted.
 fn own_id<'a>(
     id: &Cow<'a, str>,
     taken: &mut HashMap<Cow<'a, str>, usize>,

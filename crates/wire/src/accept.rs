@@ -13,7 +13,7 @@ pub enum UpgradeError {
     /// The request does not ask for a WebSocket.
     #[error("this path speaks WebSocket: connect with a WebSocket client")]
     NotWebSocket,
-    /// It asks for a version other than 13, or without a key.
+    /// The request asks for a WebSocket version other than 13, or has no key.
     #[error("only WebSocket version 13 over HTTP/1.1 is spoken here")]
     Unsupported,
 }
@@ -28,8 +28,8 @@ impl UpgradeError {
     }
 }
 
-/// A WebSocket that is agreed on but not begun: first [`Upgrade::response`] must be sent, then
-/// [`Upgrade::link`] waits for it to be out.
+/// A WebSocket that is agreed on but not begun. The caller sends [`Upgrade::response`] first; then
+/// [`Upgrade::link`] waits until that response is sent.
 #[derive(Debug)]
 pub struct Upgrade {
     accept: HeaderValue,
@@ -94,7 +94,7 @@ impl Upgrade {
         response
     }
 
-    /// The link, once the response is out.
+    /// The link, once the response has been sent.
     ///
     /// # Errors
     /// When the client left before that.
@@ -102,7 +102,7 @@ impl Upgrade {
         self.link_within(Limits::default()).await
     }
 
-    /// The same, within other limits than usual.
+    /// [`Upgrade::link`] with other limits than the default.
     ///
     /// # Errors
     /// When the client left before that.
@@ -110,7 +110,8 @@ impl Upgrade {
         Ok(Link::within(self.stream().await?, Role::Server, limits))
     }
 
-    /// The bytes of the link, once the response is out, for a caller that counts them before they are a link.
+    /// The byte stream under the link, once the response has been sent: for a caller that counts its bytes
+    /// before it makes a link of it.
     ///
     /// # Errors
     /// When the client left before that.

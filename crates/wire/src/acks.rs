@@ -1,9 +1,9 @@
 //! Acknowledgements without delay, for far ends that wait for them.
 //!
-//! A program that has not turned Nagle's algorithm off holds a small write back until the one before it
-//! is acknowledged; and a kernel delays an acknowledgement for up to 40 ms where it has nothing to
-//! send. Together they make a stream of tokens stutter, and the far end's half cannot be fixed from
-//! here.
+//! A program that has not turned Nagle's algorithm off holds a small write back until its previous
+//! write is acknowledged. A kernel that has nothing to send delays an acknowledgement for up to 40 ms.
+//! Together the two make a stream of tokens stutter. This side cannot turn off the far end's algorithm,
+//! but it can acknowledge at once.
 
 use std::{
     io,
@@ -27,7 +27,7 @@ use tokio::{
 pub struct PromptAcks(Arc<AtomicBool>);
 
 impl PromptAcks {
-    /// From the next read on.
+    /// Makes the connection acknowledge at once, from its next read on.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -46,7 +46,7 @@ pub struct Acknowledging {
 }
 
 impl Acknowledging {
-    /// The connection, and by what it may be asked.
+    /// Wraps a connection. `acks` is how others ask it for prompt acknowledgements.
     pub fn new(stream: TcpStream, acks: PromptAcks) -> Self {
         Self { stream, acks }
     }
@@ -60,7 +60,7 @@ impl AsyncRead for Acknowledging {
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if read.is_ready() && self.acks.are_asked() {
-            // The kernel resets this with the next write, so it is set with each read. If the
+            // The kernel resets the option with the next write, so every read sets it again. If the
             // connection no longer accepts options, the next read reports the error.
             let _ = acknowledge_at_once(&self.stream);
         }

@@ -7,26 +7,26 @@ use rustls::CertificateError;
 /// Advice for people, by what went wrong. Shown after the error itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
-    /// Nobody whom this machine trusts stands for the certificate.
+    /// No authority that this machine trusts has signed the certificate.
     Untrusted,
     /// The certificate is for another name.
     OtherName,
     /// The certificate is not valid now.
     NotNow,
-    /// TLS was spoken, and something else came back.
+    /// This side spoke TLS, and the answer was not TLS.
     NoTls,
-    /// HTTP was spoken, and something else came back.
+    /// This side spoke HTTP, and the answer was not HTTP.
     NoHttp,
     /// The name has no address.
     NoName,
 }
 
 impl Advice {
-    /// Advice on an error, from it or from what caused it.
+    /// Advice on an error: for the error itself, or else for the first of its causes that has any.
     pub fn on(error: &(dyn Error + 'static)) -> Option<Self> {
         let own = error.downcast_ref().map(of_tls).or_else(|| error.downcast_ref().map(of_http));
         let own = own.or_else(|| error.downcast_ref().map(of_io)).flatten();
-        // An io::Error's source is the source of what it holds.
+        // `io::Error::source` skips the error that it holds, and returns that error's source.
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let held = held.map(|held| held as &(dyn Error + 'static));
         own.or_else(|| held.or_else(|| error.source()).and_then(Self::on))
@@ -43,8 +43,8 @@ fn of_tls(error: &rustls::Error) -> Option<Advice> {
 
 fn of_certificate(why: &CertificateError) -> Option<Advice> {
     match why {
-        // If the certificate was replaced under the same name, its signature does not match the old
-        // one's key.
+        // A certificate that was replaced under the same name has a signature that does not match
+        // the old certificate's key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(Advice::Untrusted),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             Some(Advice::OtherName)
@@ -62,7 +62,8 @@ fn of_http(error: &hyper::Error) -> Option<Advice> {
 }
 
 fn of_io(error: &io::Error) -> Option<Advice> {
-    // The resolver and the TLS library have no kinds of their own for these.
+    // Neither the resolver nor the TLS library has an error kind for these cases, so the words must
+    // do.
     let words = error.get_ref().map(ToString::to_string).unwrap_or_default();
     if words.starts_with("failed to lookup address") {
         return Some(Advice::NoName);

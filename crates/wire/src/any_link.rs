@@ -26,7 +26,7 @@ impl Link {
         Self::within(io, role, Limits::default())
     }
 
-    /// The same, within other limits than usual.
+    /// [`Link::new`] with other limits than the default.
     pub fn within(io: Io, role: Role, limits: Limits) -> (Self, Outbox) {
         let (link, outbox) = WebSocketLink::within(io, role, limits);
         (Self(Carrier::WebSocket(Box::new(link))), outbox)
@@ -60,16 +60,16 @@ impl Link {
         }
     }
 
-    /// Takes messages of another length, in bytes, from now on. Within the process nobody is kept from
-    /// sending longer ones.
+    /// Sets the longest message that is taken from now on, in bytes. A link within the process takes
+    /// messages of any length.
     pub fn set_max_message(&mut self, bytes: usize) {
         if let Carrier::WebSocket(link) = &mut self.0 {
             link.set_max_message(bytes);
         }
     }
 
-    /// Writes the queue and reads nothing: for callers that must not take more from the far end now.
-    /// It ends only with the link. May be dropped at any await.
+    /// Writes the queued frames and reads nothing: for callers that must not take more from the far
+    /// end now. Returns only when the link has ended. May be dropped at any await.
     pub async fn write_only(&mut self) -> LinkError {
         match &mut self.0 {
             Carrier::WebSocket(link) => link.write_only().await,
@@ -92,7 +92,7 @@ impl Link {
         }
     }
 
-    /// When something last came from the far end, be it part of a message that is not complete.
+    /// When something last came from the far end; a part of an incomplete message counts.
     pub fn heard(&self) -> Instant {
         match &self.0 {
             Carrier::WebSocket(link) => link.heard(),

@@ -1,4 +1,4 @@
-//! An asynchronous stream in the clothes of a blocking one.
+//! An asynchronous stream behind the interface of a blocking one.
 
 use std::{
     io::{self, Read, Write},
@@ -21,13 +21,13 @@ pub(crate) struct Blocking {
     /// The bytes that were read from the stream; the library has taken all before `unread`.
     read: Box<[u8]>,
     unread: Range<usize>,
-    /// The task, and whether there may be something to read for it.
+    /// Whether there may be something to read, and the task to wake when there is.
     readable: Arc<Readable>,
     reads: Waker,
     writes: Waker,
     /// When bytes last came.
     pub(crate) heard: Instant,
-    /// Sees all that comes.
+    /// Looks at all bytes that come, for close frames.
     pub(crate) closes: CloseWatch,
 }
 
@@ -47,7 +47,7 @@ impl Blocking {
         }
     }
 
-    /// The waker to use from now on.
+    /// Sets the task that is woken from now on.
     pub(crate) fn wake(&mut self, cx: &Context<'_>) {
         if !self.writes.will_wake(cx.waker()) {
             self.writes.clone_from(cx.waker());
@@ -55,14 +55,15 @@ impl Blocking {
         }
     }
 
-    /// Whether a read may bring something. If not, the task is woken when one may.
+    /// Whether a read may bring something. If not, the task will be woken once it may.
     pub(crate) fn may_read(&self) -> bool {
         self.readable.is_set.load(Ordering::Acquire)
     }
 
-    /// Reads from the stream, of which nothing is unread.
+    /// Reads from the stream. All that was read before must have been taken.
     fn fill(&mut self) -> io::Result<()> {
-        // What comes from here on sets it again.
+        // Cleared before the read: bytes that come during it set the flag again, and are not
+        // missed.
         self.readable.is_set.store(false, Ordering::Release);
         let mut buffer = ReadBuf::new(&mut self.read);
         let mut cx = Context::from_waker(&self.reads);
@@ -108,8 +109,8 @@ impl Write for Blocking {
     }
 }
 
-/// Whether a stream may have something to read, and the task that is woken then. A task that is woken to
-/// write need not try to read.
+/// Whether a stream may have something to read, and the task that is woken then. Thanks to the flag, a
+/// task that was woken to write does not try to read.
 struct Readable {
     is_set: AtomicBool,
     task: Mutex<Waker>,

@@ -1,7 +1,7 @@
 //! Finds close frames whose reason is not UTF-8 among the bytes that come.
 //!
-//! The library reports such a frame as it reports a text that is not UTF-8. That is passed over, but a
-//! close is one.
+//! The library reports such a frame as it reports a text message that is not UTF-8. The link passes
+//! over such a text, but a close frame must end it.
 
 use std::io::Cursor;
 
@@ -17,12 +17,13 @@ const MAX_CONTROL: u64 = 125;
 /// The longest head of a frame, in bytes.
 const MAX_HEAD: usize = 14;
 
-/// Follows the frames that come.
+/// Follows the frames that come, and remembers whether a bad close frame was among them.
 #[derive(Debug, Default)]
 pub(crate) struct CloseWatch {
-    /// The head of the frame at hand as far as it has come; of a close frame its payload, too.
+    /// The head of the current frame, as far as it has come. For a close frame, its payload as
+    /// well.
     begun: Vec<u8>,
-    /// How much of a payload is still to come that is not looked at.
+    /// How many bytes of the current payload are still to come. They are not looked at.
     skipped: u64,
     has_seen: bool,
 }
@@ -33,7 +34,7 @@ impl CloseWatch {
         self.has_seen
     }
 
-    /// These bytes have come.
+    /// Takes the next bytes of the stream.
     pub(crate) fn see(&mut self, mut bytes: &[u8]) {
         while let Some((first, rest)) = bytes.split_first() {
             if self.begun.is_empty()
@@ -45,7 +46,7 @@ impl CloseWatch {
             } else if self.skipped > 0 {
                 let skipped = self.skipped.min(bytes.len() as u64);
                 self.skipped -= skipped;
-                // No more than there are.
+                // Fits: not more than `bytes.len()`.
                 bytes = &bytes[skipped as usize..];
             } else if self.begun.len() < MAX_HEAD + MAX_CONTROL as usize {
                 self.begun.push(*first);
@@ -58,7 +59,8 @@ impl CloseWatch {
         }
     }
 
-    /// Looks at what has come of a frame.
+    /// Examines the frame that has begun. Does nothing while its head, or the payload of a close
+    /// frame, is incomplete.
     fn look(&mut self) {
         let mut head = Cursor::new(&self.begun[..]);
         let Ok(Some((header, length))) = FrameHeader::parse(&mut head) else { return };

@@ -39,21 +39,21 @@ pub struct Dial<'a> {
     pub proxies: &'a Proxies,
     /// The fingerprint of the server's certificate; `None`: it must be one that this machine trusts.
     pub pin: Option<Fingerprint>,
-    /// How long it may take until the link stands.
+    /// How long dialling may take, until the link is established.
     pub deadline: Duration,
 }
 
-/// A link that stands.
+/// A link that is established.
 #[derive(Debug)]
 pub struct DialedLink {
     /// The link.
     pub link: Link,
-    /// The way into it.
+    /// The queue into the link.
     pub outbox: Outbox,
     /// The subprotocol that the server chose.
     pub subprotocol: Option<String>,
-    /// The headers of its answer. Unlike a subprotocol, which some servers choose without knowing it, a
-    /// header that was not sent to the server comes from the server itself.
+    /// The headers of the server's answer. Some servers accept a subprotocol that they do not know. A
+    /// header that the client did not send shows for certain what the server knows.
     pub headers: HeaderMap,
 }
 
@@ -82,7 +82,7 @@ pub enum DialError {
         /// Why.
         source: io::Error,
     },
-    /// The connection came about, and broke before the server had answered.
+    /// The connection was made, and broke before the server had answered.
     #[error("the connection to {host} ended before the server answered")]
     Broken {
         /// The host.
@@ -93,7 +93,7 @@ pub enum DialError {
     /// The server answered, but not with a WebSocket.
     #[error("{}", refusal_words(*status, body))]
     Refused {
-        /// Its status.
+        /// The server's status.
         status: StatusCode,
         /// The beginning of its body; [`PAGE`] for a web page, and the target of a redirection.
         body: String,
@@ -101,10 +101,10 @@ pub enum DialError {
     /// The server's answer is not WebSocket.
     #[error("the server's answer is no WebSocket handshake: {0}")]
     Handshake(String),
-    /// The server did not show that it is the one that is meant, so it was sent no secret.
+    /// The server did not prove that it is the intended one, so no secret was sent to it.
     #[error("{0}")]
     NotTheServer(String),
-    /// It took too long.
+    /// No link within the deadline.
     #[error("the server did not answer within {0:?}")]
     Timeout(Duration),
 }
@@ -212,12 +212,12 @@ async fn send(
     request: Request<Empty<bytes::Bytes>>,
 ) -> Result<Response<Incoming>, hyper::Error> {
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(io)).await?;
-    // Ends with the connection, which ends with the response or the link.
+    // The task ends with the connection. The connection ends with the response, or with the link.
     tokio::spawn(connection.with_upgrades());
     sender.send_request(request).await
 }
 
-/// No answer came, or one that is not HTTP.
+/// The error for a server that gave no answer, or one that is not HTTP.
 fn unanswered(url: &Url, source: hyper::Error) -> DialError {
     if source.is_parse() || source.is_user() {
         return DialError::Handshake(advised(&source));
@@ -235,19 +235,20 @@ async fn refusal(response: Response<Incoming>) -> DialError {
     #[expect(clippy::disallowed_methods, reason = "the body is limited")]
     let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let body = String::from_utf8_lossy(&body).trim().to_owned();
-    // What servers of TLS say of clear HTTP is worth more than that it is a page.
+    // Servers that speak TLS may answer clear HTTP with a web page. Its words say what is wrong, so
+    // they are kept.
     let is_page = body.starts_with('<') && !asks_for_tls(&body);
     DialError::Refused { status, body: if is_page { PAGE.to_owned() } else { body } }
 }
 
-/// Stands for the body of a refusal that is a web page: nothing in it is for people at a terminal.
+/// Stands for the body of a refusal that is a web page, which is of no use at a terminal.
 pub const PAGE: &str = "(a web page)";
 
-/// The duties of proxies in front of a server for links.
+/// What a proxy in front of a server must do for links.
 const PASS_ON: &str = "a proxy in front of the server has to pass the WebSocket upgrade on: its headers \
                        `Upgrade` and `Connection`";
 
-/// The meaning of another status than 101 in a server's answer to a WebSocket handshake.
+/// What a status other than 101 means in a server's answer to a WebSocket handshake.
 fn refusal_words(status: StatusCode, body: &str) -> String {
     let told = if body.is_empty() { status.to_string() } else { format!("{status} {body}") };
     let nothing = body.is_empty() || body == PAGE;
@@ -276,7 +277,7 @@ fn refusal_words(status: StatusCode, body: &str) -> String {
     }
 }
 
-/// Whether these are the words in which servers of TLS answer clear HTTP.
+/// Whether these are the words with which servers that speak TLS answer clear HTTP.
 pub fn asks_for_tls(body: &str) -> bool {
     let body = body.to_ascii_lowercase();
     ["plain http request was sent to https", "http request to an https server", PORT_OF_TLS]
@@ -284,7 +285,7 @@ pub fn asks_for_tls(body: &str) -> bool {
         .any(|words| body.contains(words))
 }
 
-/// The words in which a Warren answers clear HTTP on a port of TLS.
+/// The words with which a Warren server answers clear HTTP on a TLS port.
 const PORT_OF_TLS: &str = "this port speaks tls";
 
 /// A random number for a [`base::Backoff`].

@@ -1,7 +1,7 @@
 //! A link between two tasks of one process: two queues of frames, and no socket.
 //!
-//! Each end reads the outbox of the other. So a frame wakes the task that reads it, and nothing is encoded for a wire,
-//! masked or copied on its way.
+//! Each end reads the other end's outbox. So a frame wakes the task that reads it directly, and nothing is encoded,
+//! masked or copied on the way.
 
 use std::{
     future::poll_fn,
@@ -19,10 +19,10 @@ use crate::{
     outbox::{Frame, Outbox},
 };
 
-/// The most signals that one end ever has on their way: a ping, a pong and a close.
+/// The most signals of one end that are ever unread: a ping, a pong and a close.
 const SIGNALS: usize = 3;
 
-/// How often an end that was woken gives way to other tasks, at most, while these send it more.
+/// How many times in a row an end gives way to other tasks, at most, while they keep sending to it.
 const TURNS: u32 = 32;
 
 /// A signal of one end to the other, beside frames.
@@ -40,11 +40,12 @@ pub(crate) struct InProcessLink {
     /// `None` once this end has said that it closes.
     signals: Option<mpsc::Sender<Signal>>,
     signalled: mpsc::Receiver<Signal>,
-    /// Whether a ping has no answer yet.
+    /// Whether this end has sent a ping that is not answered yet.
     asked: bool,
     /// Whether this end waits for the next frame.
     waits: bool,
-    /// How often it has given way since frames came, and how much was queued the last time.
+    /// How many times in a row this end has given way, and how many bytes were queued the last
+    /// time.
     turns: u32,
     seen: usize,
     heard: Instant,
@@ -119,12 +120,12 @@ impl InProcessLink {
         self.close_reason.clone()
     }
 
-    /// The far end reads what is queued, and then the close.
+    /// The far end gets the queued frames first, and the close after them.
     pub(crate) async fn close(mut self, code: u16, reason: &str) {
         self.signal(Signal::Close(code, cut(reason).to_owned()));
         self.signals = None;
         let farewell = async { while let Ok(Some(_)) = self.next().await {} };
-        // The link ends here however its farewell went.
+        // The link ends here, whether the far end has answered or not.
         let _ = timeout(CLOSE_DEADLINE, farewell).await;
     }
 
@@ -133,7 +134,8 @@ impl InProcessLink {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        // A far end on another thread could send for ever, and this task must give way to others.
+        // A far end on another thread could keep this task busy for ever, so tokio's budget makes
+        // it give way to other tasks.
         let turn = ready!(coop::poll_proceed(cx));
         if let Some(frame) = self.incoming.pop(cx) {
             turn.made_progress();
@@ -141,7 +143,7 @@ impl InProcessLink {
         }
         self.poll_signals(cx);
         if self.is_over {
-            // What the far end sent before it closed comes before the close.
+            // Frames that the far end sent before it closed are handed out before the close.
             return Poll::Ready(Ok(self.incoming.pop(cx)));
         }
         if self.outbox.wait_for_close(cx) {
@@ -151,8 +153,8 @@ impl InProcessLink {
         Poll::Pending
     }
 
-    /// Whether tasks that are ready now should run first, since they may send more. All of it is taken in one turn then,
-    /// and leaves in one write where it belongs together.
+    /// Whether this end should let other ready tasks run first, since they may send more frames. It then takes all
+    /// frames in one turn, and what they cause can leave in one write.
     fn gives_way(&mut self) -> bool {
         let queued = self.incoming.queued();
         if !self.waits || queued == 0 {
@@ -167,7 +169,8 @@ impl InProcessLink {
         is_more
     }
 
-    /// Frames are taken now. The clock is not read for each of them.
+    /// Ends the wait: frames are taken now. Reads the clock once for all of them, not once for
+    /// each.
     fn reset_wait(&mut self) {
         if std::mem::take(&mut self.waits) {
             self.heard = Instant::now();
@@ -194,16 +197,18 @@ impl InProcessLink {
 
     fn signal(&self, signal: Signal) {
         if let Some(signals) = &self.signals {
-            // There is always room, see `SIGNALS`. A far end that is gone needs none.
+            // There is always room, see `SIGNALS`. A far end that is gone needs no signal.
             let _ = signals.try_send(signal);
         }
     }
 }
 
-/// As when a socket closes: what the far end has not read is gone, and nobody sends any more.
+/// As when a socket closes: frames that the far end has not read are dropped, and neither end can
+/// send any more.
 impl Drop for InProcessLink {
     fn drop(&mut self) {
-        // First: the far end sees that this one is gone, not that it was given up itself.
+        // The signals go first, so that the far end sees that this end is gone, and does not take
+        // it for its own outbox's close.
         self.signals = None;
         self.outbox.close();
         self.incoming.close();

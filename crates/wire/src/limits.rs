@@ -10,14 +10,14 @@ pub struct Limits {
     pub read_buffer: usize,
     /// How many bytes are gathered before the socket is tried.
     pub write_buffer: usize,
-    /// Longer messages are written in fragments of this size. Stock peers take no frame over
-    /// 16 MiB.
+    /// Longer messages are written in fragments of this size. WebSocket libraries with default
+    /// settings take no frame over 16 MiB.
     pub fragment: usize,
 }
 
 impl Limits {
-    /// Pongs are added to the write buffer up to this size, in bytes. The library wants more than the
-    /// write buffer's own size.
+    /// The size, in bytes, up to which the library adds pongs to the write buffer. The library
+    /// requires that this is more than the write buffer's own size.
     pub(crate) fn pong_buffer(&self) -> usize {
         self.write_buffer + 1
     }

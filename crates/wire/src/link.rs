@@ -34,7 +34,8 @@ use crate::{
 /// once.
 const READS_BETWEEN_WRITES: u32 = 32;
 
-/// How many bytes the library takes at a time of what was read. It clears as much memory each time.
+/// How many bytes the library takes at a time from the read buffer. Before each time it zeroes that
+/// much memory, so the number is small.
 const TAKEN: usize = 2 * 1024;
 
 /// Binary messages up to this size, in bytes, are handed out as copies. A slice would keep the
@@ -71,14 +72,14 @@ pub(crate) struct WebSocketLink {
     rest: Option<Fragments>,
     blocked: bool,
     unflushed: bool,
-    /// Whether others had their turn since there is something to write.
+    /// Whether other tasks have had a turn since frames were queued.
     has_yielded: bool,
     /// Whether the far end has closed: then the library is asked for what is left to do.
     is_closing: bool,
     reads: u32,
-    /// Found by [`Self::ready`], to be returned by [`Self::next`].
+    /// An error that [`Self::ready`] found and that [`Self::next`] has to return.
     broken: Option<WsError>,
-    /// Why writing has failed, and how long the link is still read.
+    /// Why writing has failed, and the time until which the link is still read.
     last_words: Option<(LinkError, Pin<Box<Sleep>>)>,
     close_reason: Option<(u16, String)>,
     /// Whether a text that is not UTF-8 has been logged.
@@ -146,8 +147,8 @@ impl WebSocketLink {
         });
     }
 
-    /// Writes the queue and reads nothing: for callers that must not take more from the far end now.
-    /// It ends only with the link. May be dropped at any await.
+    /// Writes the queued frames and reads nothing: for callers that must not take more from the far
+    /// end now. Returns only when the link has ended. May be dropped at any await.
     pub(crate) async fn write_only(&mut self) -> LinkError {
         poll_fn(|cx| match self.poll_write(cx) {
             Poll::Ready(Err(error)) => Poll::Ready(error),
@@ -164,13 +165,13 @@ impl WebSocketLink {
     /// [`LinkError`] when the link is broken.
     pub(crate) fn ping(&mut self) -> Result<(), LinkError> {
         if self.blocked {
-            // The far end has enough to read, and shows by reading it that it lives.
+            // The far end has unread frames, and shows that it lives by reading them.
             return Ok(());
         }
         self.write_message(Message::Ping(Bytes::new()))
     }
 
-    /// When bytes last came from the far end, be they of a message that is not complete.
+    /// When bytes last came from the far end; those of an incomplete message count.
     pub(crate) fn heard(&self) -> Instant {
         self.socket.get_ref().heard
     }
@@ -190,7 +191,7 @@ impl WebSocketLink {
             while self.next().await?.is_some() {}
             Ok::<_, LinkError>(())
         };
-        // The link ends here however its farewell went.
+        // The link ends here, whether the far end has answered or not.
         let _ = timeout(CLOSE_DEADLINE, farewell).await;
         self.outbox.close();
     }
@@ -238,7 +239,8 @@ impl WebSocketLink {
         self.last_words.take().map_or(Poll::Pending, |(error, _)| Poll::Ready(error))
     }
 
-    /// Whether tasks that are ready may have frames for the same write. They have one turn for that.
+    /// Whether other ready tasks should run first, since their frames could leave in the same write.
+    /// They get one turn.
     fn lets_others_go_first(&mut self) -> bool {
         let waits = !self.blocked && !self.has_yielded && self.outbox.has_frames();
         self.has_yielded = waits;
@@ -254,7 +256,8 @@ impl WebSocketLink {
             return Err(WsError::Io(io::ErrorKind::WouldBlock.into()));
         }
         let message = match self.socket.read() {
-            // A text before the close, of the same read, may be the one that is meant: the link ends anyway.
+            // The error may be about a text message that came before the close in the same read. The link
+            // ends either way.
             Err(error @ WsError::Utf8(_)) if self.socket.get_ref().closes.has_seen() => {
                 return Err(error);
             }
@@ -311,12 +314,13 @@ impl WebSocketLink {
         let _ = self.socket.close(Some(CloseFrame { code, reason: Utf8Bytes::from(cut(&words)) }));
     }
 
-    /// Writes all that is queued. Ready when nothing is left, neither here nor in the outbox.
+    /// Writes all that is queued. Ready when nothing is left, either here or in the outbox.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
         self.socket.get_mut().wake(cx);
         loop {
             if self.blocked && !self.flush()? {
-                // Nothing is popped meanwhile, so nothing else would wake this task.
+                // While the socket is blocked, nothing is taken from the outbox, so a close of the
+                // outbox would not wake this task.
                 if self.outbox.wait_for_close(cx) {
                     return Poll::Ready(Err(LinkError::GivenUp));
                 }
@@ -347,7 +351,7 @@ impl WebSocketLink {
         })
     }
 
-    /// Fragments go out one by one, so that no more than one waits for a socket that is busy.
+    /// Fragments are written one by one, so that at most one waits while the socket is busy.
     fn next_fragment(&mut self) -> Option<RawFrame> {
         let fragment = self.rest.as_mut()?.next(self.limits.fragment);
         if fragment.header().is_final {
@@ -373,7 +377,8 @@ impl WebSocketLink {
     }
 
     /// Writes a message even if the write buffer is full of pongs. The library answers every ping as it
-    /// reads, whether or not the far end takes the pongs. Those that find no room give way to newer ones.
+    /// reads, whether or not the far end reads the pongs. A pong that finds no room is replaced by the
+    /// next one.
     fn write_beside_pongs(&mut self, message: Message) -> Result<(), WsError> {
         self.socket.set_config(|config| config.max_write_buffer_size = usize::MAX);
         let written = self.socket.write(message);
@@ -410,7 +415,7 @@ fn own(bytes: Bytes) -> Bytes {
     if bytes.len() <= COPIED { Bytes::copy_from_slice(&bytes) } else { bytes }
 }
 
-/// A close reason is at most 123 bytes long.
+/// Shortens a close reason to 123 bytes: a control frame's 125 bytes less the two of the code.
 pub(crate) fn cut(reason: &str) -> &str {
     let mut end = reason.len().min(123);
     while !reason.is_char_boundary(end) {

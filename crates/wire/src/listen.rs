@@ -6,12 +6,12 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use crate::system;
 
-/// More connections that wait to be accepted than any system allows. Each system takes its own maximum
-/// instead (Linux: `net.core.somaxconn`).
+/// More waiting connections than any system allows. Each system uses its own maximum instead (Linux:
+/// `net.core.somaxconn`).
 const MOST: u32 = i32::MAX as u32;
 
 /// Listens at an address. As many connections may wait to be accepted as the system allows, so that all
-/// clients can come back at once.
+/// clients can reconnect at once after a restart.
 ///
 /// # Errors
 /// When the address is taken or is not this machine's.

@@ -21,15 +21,17 @@ const HARD_BOUND: usize = 128 * 1024 * 1024;
 /// Frames up to this size, in bytes, and sources are bounded together by [`SMALL_BOUND`].
 const SMALL: usize = 64 * 1024;
 
-/// [`Outbox::push`] gives the link up, too, when small frames and sources take more than this many
-/// bytes. Most of them answer the far end, which could cause any number of them and read none.
+/// [`Outbox::push`] also gives the link up when small frames and sources take more than this many
+/// bytes. Most of them answer the far end, which could cause any number of answers and read none of
+/// them.
 const SMALL_BOUND: usize = 8 * 1024 * 1024;
 
-/// The memory of a queued frame beside its payload, in bytes, about.
+/// The approximate memory of a queued frame beside its payload, in bytes.
 const OVERHEAD: usize = 256;
 
-/// The size of a waiting source in those limits, in bytes: about its own memory. The message that
-/// it is cut from does not count; the caller that queues it must bound it.
+/// What a waiting source counts for in these bounds, in bytes: about its own memory. The message
+/// that a source is cut from does not count. The caller that queues the source must bound that
+/// message.
 const SOURCE: usize = 256;
 
 /// One message of a link.
@@ -57,7 +59,8 @@ impl Frame {
 }
 
 impl From<String> for Frame {
-    /// Text that was written into a larger buffer takes no more memory than is counted for it.
+    /// Shrinks a text whose buffer is much larger, so that it takes no more memory than the queue
+    /// counts for it.
     fn from(mut text: String) -> Self {
         if text.capacity() - text.len() > OVERHEAD / 2 {
             text.shrink_to_fit();
@@ -74,13 +77,13 @@ impl From<Bytes> for Frame {
 
 /// A long message that is cut into frames only when the socket takes them. Sources take turns, so
 /// that a large one does not delay the frames behind it. A source that is no longer needed stays in
-/// the queue until its turn comes: it should free its message at once.
+/// the queue until its turn comes, so it should free its message itself as soon as possible.
 pub trait FrameSource: Send {
     /// The next frame, and whether more follow it. `None` when there are no more.
     fn next_frame(&mut self) -> Option<(Frame, bool)>;
 }
 
-/// The link no longer takes anything.
+/// The link is closed and takes no more frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the link is closed")]
 pub struct OutboxClosed;
@@ -102,14 +105,15 @@ struct WriteQueue {
     /// The bytes of [`SMALL_BOUND`] that the small frames and the sources take.
     small: usize,
     closed: bool,
-    /// The link's task, which waits for something to write.
+    /// The link's task while it waits for a frame to write.
     link: Option<Waker>,
-    /// The link's task, which waits for the socket and must only hear of a close.
+    /// The link's task while it waits for the socket. Only a close wakes it.
     blocked: Option<Waker>,
 }
 
 impl WriteQueue {
-    /// Whether an item of this length, in bytes, is too much. A single one never is.
+    /// Whether an item of this length, in bytes, would exceed a bound. An empty queue takes any
+    /// item.
     fn is_full_for(&self, len: usize) -> bool {
         let over = self.bytes + len > HARD_BOUND || self.small + small(len) > SMALL_BOUND;
         over && !self.queue.is_empty()
@@ -139,8 +143,8 @@ impl Outbox {
         Self(Arc::new(Shared { state: Mutex::default(), space: Notify::new() }))
     }
 
-    /// An outbox without a link of its own, and the end that takes its frames. The bounds and the
-    /// turns of sources are those of a link.
+    /// An outbox without a link, and the reader that takes its frames. Bounds and sources work as
+    /// in a link.
     pub fn detached() -> (Self, OutboxReader) {
         let outbox = Self::new();
         (outbox.clone(), OutboxReader(outbox))
@@ -149,7 +153,8 @@ impl Outbox {
     /// Queues a control frame without waiting.
     ///
     /// # Errors
-    /// [`OutboxClosed`] when the link is closed, or is given up now because its queue is over its bound.
+    /// [`OutboxClosed`] when the link is closed, or is given up now because the frame would
+    /// exceed a bound.
     pub fn push(&self, frame: impl Into<Frame>) -> Result<(), OutboxClosed> {
         let frame = frame.into();
         let len = frame.len();
@@ -159,8 +164,8 @@ impl Outbox {
     /// Queues a message that is cut into frames as it is written.
     ///
     /// # Errors
-    /// [`OutboxClosed`] when the link is closed, or is given up now because its queue is over its
-    /// limit.
+    /// [`OutboxClosed`] when the link is closed, or is given up now because the source
+    /// would exceed a bound.
     pub fn push_source(&self, source: Box<dyn FrameSource>) -> Result<(), OutboxClosed> {
         self.put(Item::Source(source), SOURCE)
     }
@@ -180,13 +185,13 @@ impl Outbox {
         !state.closed && state.bytes <= SOFT_BOUND
     }
 
-    /// How much memory the queue takes, in bytes, about.
+    /// Approximately how much memory the queue takes, in bytes.
     pub fn queued(&self) -> usize {
         let state = self.lock();
         state.bytes + OVERHEAD * state.queue.len()
     }
 
-    /// Whether something waits to be written.
+    /// Whether frames wait to be written.
     pub(crate) fn has_frames(&self) -> bool {
         !self.lock().queue.is_empty()
     }
@@ -196,8 +201,8 @@ impl Outbox {
         self.lock().closed
     }
 
-    /// Closes the link from outside: queued frames are dropped, and the link's task is woken to
-    /// notice.
+    /// Closes the link from outside: drops the queued frames and wakes the link's task, which then
+    /// sees the close.
     pub fn close(&self) {
         let tasks = self.lock().close();
         self.0.space.notify_waiters();
@@ -252,15 +257,16 @@ impl Outbox {
         Ok(())
     }
 
-    /// Has the link's task woken when the link is closed from outside. Whether it is already.
+    /// Registers the link's task to be woken when the link is closed from outside. Returns whether
+    /// it is closed already.
     pub(crate) fn wait_for_close(&self, cx: &Context<'_>) -> bool {
         let mut state = self.lock();
         state.blocked = Some(cx.waker().clone());
         state.closed
     }
 
-    /// The next frame to write. When there is none, returns `None` and wakes the link's task when
-    /// there is one.
+    /// The next frame to write. If there is none, returns `None`, and the link's task will be woken
+    /// by the next frame.
     pub(crate) fn pop(&self, cx: &Context<'_>) -> Option<Frame> {
         let mut state = self.lock();
         loop {
@@ -274,7 +280,8 @@ impl Outbox {
                     return Some(frame);
                 }
                 Some(Item::Source(mut source)) => {
-                    // Cutting a frame may take long, and others queue theirs under their own locks.
+                    // Cutting a frame may take long, and other tasks queue frames while they hold
+                    // locks of their own: they must not wait for this.
                     drop(state);
                     let next = source.next_frame();
                     state = self.lock();
@@ -300,7 +307,7 @@ impl Outbox {
     /// Records that this many bytes have left the queue.
     fn leaves(&self, mut state: MutexGuard<'_, WriteQueue>, len: usize) {
         let was_full = state.bytes > SOFT_BOUND;
-        // A close in between has set these to nothing.
+        // Saturating: a close in between has set both to 0.
         state.bytes = state.bytes.saturating_sub(len);
         state.small = state.small.saturating_sub(small(len));
         let has_room = state.bytes <= SOFT_BOUND;

@@ -2,11 +2,11 @@
 
 use url::Url;
 
-/// The port of a server, where its address names neither a port nor a scheme.
+/// The port of a server whose address names neither a port nor a scheme.
 pub const PORT: u16 = 9178;
 
-/// Reads the address of a server. `HOST` and `HOST:PORT` stand for `http://HOST:PORT`, and a last `/v1`, which
-/// clients of its APIs write, is dropped. `None` for what is no URL.
+/// Reads the address of a server. `HOST` and `HOST:PORT` stand for `http://HOST:PORT`. A `/v1` at the end is
+/// dropped, because people copy it from settings of API clients. `None` if the text is not a URL.
 pub fn server_url(text: &str) -> Option<Url> {
     let text = text.trim();
     let mut url = match text.contains("://") {

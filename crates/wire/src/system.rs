@@ -1,4 +1,4 @@
-//! Differences between systems: acknowledgements without delay, which only Linux can be asked for, and sockets that listen.
+//! Differences between systems: acknowledgements without delay, which only Linux offers, and listening sockets.
 
 use std::{io, net::SocketAddr};
 
@@ -16,15 +16,16 @@ pub(crate) fn acknowledge_at_once(_stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Prepares a socket that will listen at this address: a server that starts again need not wait for the connections of the
-/// one before.
+/// Prepares a socket that will listen at this address. With `SO_REUSEADDR`, a server that restarts need not wait
+/// until the connections of its predecessor are gone.
 #[cfg(unix)]
 pub(crate) fn prepare(socket: &TcpSocket, _address: SocketAddr) -> io::Result<()> {
     socket.set_reuseaddr(true)
 }
 
-/// Prepares a socket that will listen at this address: one for IPv6 takes IPv4, too, as elsewhere. No server waits for the
-/// connections of the one before here, and what allows that elsewhere would give a port to two servers.
+/// Prepares a socket that will listen at this address. A socket for IPv6 takes IPv4 as well, as on other systems. It
+/// gets no `SO_REUSEADDR`: a server that restarts on Windows does not need the option, and with it two servers could
+/// listen on one port.
 #[cfg(windows)]
 pub(crate) fn prepare(socket: &TcpSocket, address: SocketAddr) -> io::Result<()> {
     if address.is_ipv6() { socket2::SockRef::from(socket).set_only_v6(false) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Certificates, ours and theirs.
+//! TLS for servers and clients: certificates, and which ones a client trusts.
 
 mod pinned;
 mod trust;
@@ -30,7 +30,7 @@ pub enum TlsError {
         /// Why not.
         reason: String,
     },
-    /// Certificate and key do not go together, or are of an unknown kind.
+    /// Certificate and key do not belong together, or are of an unknown kind.
     #[error("the certificate and its key cannot be used")]
     Pair(#[from] rustls::Error),
 }
@@ -50,7 +50,7 @@ pub fn server_config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>
     Ok(Arc::new(config))
 }
 
-/// The fingerprint of the first certificate of a chain: that of the server itself.
+/// The fingerprint of the first certificate of a chain, which is the server's own.
 ///
 /// # Errors
 /// [`TlsError`] when the file is missing, or holds no certificate that can be read.
@@ -91,8 +91,9 @@ pub fn client_config() -> io::Result<Arc<ClientConfig>> {
 }
 
 /// The TLS configuration of a client that knows a server's certificate by its fingerprint. The certificate may have
-/// any name, any issuer, and be out of date: who has its key is the server that is meant. A server that is called by a
-/// name may instead show one that this machine trusts for that name, since authorities replace theirs, keys and all.
+/// any name and any issuer, and may have expired: whoever holds its key is the intended server. A server that is
+/// called by a name may show another certificate instead, if this machine trusts that one for the name. For
+/// certificates from authorities are replaced regularly, often with new keys.
 ///
 /// # Errors
 /// When TLS cannot be used at all.
@@ -103,9 +104,9 @@ pub(crate) fn pinned_client_config(fingerprint: Fingerprint) -> io::Result<Clien
     Ok(verifying.with_no_client_auth())
 }
 
-/// The same for an HTTP client of one server, as a copy that the caller can change. A server
-/// without TLS (`secure` is not set) never shows a certificate, so none need be trusted here. `pin`: how its certificate is known. `ca`: a
-/// file of certificates that are trusted beside those of the machine.
+/// The TLS configuration of an HTTP client of one server, as a copy that the caller can change. A server without TLS
+/// (`secure` is false) never shows a certificate, so the configuration for it trusts none. `pin`: the fingerprint of
+/// the server's certificate. `ca`: a file of certificates that are trusted beside those of the machine.
 ///
 /// # Errors
 /// When the server speaks TLS, and the machine has no trusted certificates at all, or the file has none.
@@ -128,7 +129,8 @@ pub fn http_client_config(
 
 fn build_client_config() -> io::Result<ClientConfig> {
     match OWN.get() {
-        // What cannot be read is not shown by a server either.
+        // If the file cannot be read, only the machine's certificates are trusted: no server could
+        // show this one.
         Some(own) => with_those_of_machine(own).map(|all| trusting(&all, all.first())),
         None => Err(io::ErrorKind::NotFound.into()),
     }
@@ -138,9 +140,9 @@ fn build_client_config() -> io::Result<ClientConfig> {
 /// The certificate of this machine's own server.
 static OWN: OnceLock<PathBuf> = OnceLock::new();
 
-/// Trusts the certificates of a file in this process, beside those that this machine trusts: the first is that
-/// of a server that runs here and is its user's own, and counts by whatever name that is reached. Counts for
-/// connections made afterwards, and once.
+/// Trusts the certificates of a file in this process, beside those that this machine trusts. The first one is
+/// that of the user's own server on this machine, and is accepted whatever name the server is called by. Call
+/// this before the first connection: the client's configuration is made once. Only the first call counts.
 pub fn trust_own(file: PathBuf) {
     let _first_counts = OWN.set(file);
 }

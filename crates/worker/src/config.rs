@@ -1,4 +1,4 @@
-//! Which servers, which backends.
+//! The configuration of a worker: its servers and its backends.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,16 +11,16 @@ use wire::server_url;
 
 use crate::room::JoinRoom;
 
-/// All that a worker needs to know.
+/// The configuration of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
-    /// Its name, for people. With several backends each link adds which one it lends.
+    /// Its name, for people. With several backends, the name of each link adds the backend.
     pub name: String,
-    /// The servers to lend to, all at once.
+    /// The servers to lend to, all at the same time.
     pub servers: Vec<ServerTarget>,
     /// The backends to lend.
     pub backends: Vec<Lend>,
-    /// Further names for models: each is offered while the backend has one of its models.
+    /// Further names for models. An alias is offered while the backend has one of its targets.
     pub aliases: Arc<[LentAlias]>,
     /// The protocol towards the servers.
     pub protocol: Protocol,
@@ -28,18 +28,18 @@ pub struct WorkerConfig {
     pub poll_interval: Duration,
     /// How long requests in flight may take to finish when the worker is to end.
     pub drain_timeout: Duration,
-    /// How often a tunnel into a room shows that it is alive. Stock servers give a participant up
-    /// after 30 s.
+    /// How often a tunnel into a room sends a heartbeat. Stock servers give a participant up after
+    /// 30 s without one.
     pub heartbeat: Duration,
     /// How long a job waits for a backend that takes no requests, on links whose server cannot keep the job
-    /// itself. By default, as long as a server waits for an absent worker.
+    /// in its own queue. By default, as long as a server waits for an absent worker.
     pub patience: Duration,
-    /// Where the spans of jobs go whose server traces them; `None`: nowhere.
+    /// Where the spans go of jobs that their server traces; `None`: no spans are recorded.
     pub traces: Option<Traces>,
 }
 
 impl WorkerConfig {
-    /// A worker with nothing to do yet, and the usual bounds.
+    /// A worker without servers and backends, and with the default bounds.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -75,8 +75,8 @@ pub enum Protocol {
     Node,
     /// As a stock participant of a room: HTTP and a tunnel, one model.
     Tunnel,
-    /// In a room, as a relay worker where the server is a Warren, else as a stock participant.
-    /// Elsewhere as a relay worker.
+    /// In a room: as a relay worker if the server is a Warren, else as a stock participant. Outside
+    /// rooms: as a relay worker.
     Auto,
 }
 
@@ -89,7 +89,7 @@ pub(crate) enum LinkProtocol {
     },
     /// The protocol of a stock participant.
     Tunnel,
-    /// In a room: what the server understands best.
+    /// In a room: the best protocol that the server understands.
     Any,
 }
 
@@ -101,21 +101,22 @@ pub enum Lend {
     Http(BackendConfig),
     /// The built-in demo.
     Demo(DemoConfig),
-    /// Models that this machine runs itself.
+    /// Model engines of this machine.
     Engines(LendEngines),
 }
 
-/// Models that this machine runs itself, to lend.
+/// Model engines of this machine, to lend.
 #[derive(Debug, Clone)]
 pub struct LendEngines {
-    /// The engines that start their servers.
+    /// The model engines.
     pub engines: Arc<dyn ModelEngines>,
-    /// How many requests they serve at once, those that wait for their model included; 0 counts as 1.
+    /// How many requests they serve at once, including those that wait for their model; 0 counts as
+    /// 1.
     pub max_concurrent: u32,
 }
 
 impl Lend {
-    /// The name that tells it from others: its URL, that it is the demo, or the program that serves its models.
+    /// What distinguishes it from other backends: its URL, `demo`, or the program that serves its models.
     pub fn place(&self) -> &str {
         match self {
             Self::Http(config) => &config.url,
@@ -124,7 +125,7 @@ impl Lend {
         }
     }
 
-    /// Whether it belongs to others, and is asked only when no own machine can answer.
+    /// Whether it is a cloud, which is asked only if no worker's own machine can answer.
     pub fn is_cloud(&self) -> bool {
         matches!(self, Self::Http(config) if config.cloud)
     }
@@ -137,27 +138,29 @@ pub struct ServerTarget {
     pub url: Url,
     /// The secret that workers need at this server; to join a room, the room's password.
     pub secret: Option<Secret>,
-    /// The room to join; `None`: lent to the whole server.
+    /// The room to join; `None`: the backends are lent to the whole server.
     pub room: Option<Arc<JoinRoom>>,
-    /// The fingerprint of its certificate; `None`: it must show one that this machine trusts.
+    /// The fingerprint of its certificate; `None`: it must show a certificate that this machine
+    /// trusts.
     pub pin: Option<Fingerprint>,
-    /// The provider of a stock relay server to lend under; `None`: its own.
+    /// The name of the provider to lend under at a stock relay server; `None`: that server's
+    /// default.
     pub provider: Option<Arc<str>>,
     client: ClientKind,
 }
 
-/// The identity that connects there.
+/// As what this machine connects to the server.
 #[derive(Clone)]
 enum ClientKind {
     /// A relay worker.
     Worker,
-    /// A node, which tells all in this query, its secret included.
+    /// A node. This query says all about it, including its secret.
     Node(String),
-    /// A participant's tunnel, at this URL. Its token is in it.
+    /// A participant's tunnel at this URL, which includes the token.
     Tunnel(Url),
 }
 
-/// Not the address of a server.
+/// The text is not the address of a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is no address of a server: write HOST:PORT, http://HOST:PORT or https://HOST")]
 pub struct NotAServer(String);
@@ -178,7 +181,7 @@ impl ServerTarget {
         Ok(Self { url: parsed, secret, room: None, pin: None, provider: None, client })
     }
 
-    /// The same server, for one of its rooms. Its secret is the room's password then, none where the
+    /// The same server, for one of its rooms. Its secret is then the room's password; `None` if the
     /// room has none.
     #[must_use]
     pub fn in_room(self, room: JoinRoom) -> Self {
@@ -197,7 +200,8 @@ impl ServerTarget {
         Self { url, ..self.clone() }
     }
 
-    /// The same server, under one of its providers. A Warren has no providers, and ignores the name.
+    /// The same server, under one of its named providers. Only stock servers have such names; a
+    /// Warren ignores the name.
     #[must_use]
     pub fn under_provider(self, name: &str) -> Self {
         Self { provider: Some(name.into()), ..self }
@@ -226,7 +230,7 @@ impl ServerTarget {
         Self { secret: Some(token.into()), client: ClientKind::Tunnel(url), ..self.clone() }
     }
 
-    /// A text without the server's secret, should it hold it in some form.
+    /// The text with the server's secret masked, plain or URL-encoded.
     pub(crate) fn without_secret(&self, text: String) -> String {
         let Some(secret) = self.secret.as_ref().map(Secret::expose).filter(|s| !s.is_empty())
         else {
@@ -236,12 +240,12 @@ impl ServerTarget {
         text.replace(secret, "***").replace(&encoded, "***")
     }
 
-    /// Whether relay workers connect there.
+    /// Whether this machine connects there as a relay worker.
     pub fn is_for_worker(&self) -> bool {
         matches!(self.client, ClientKind::Worker)
     }
 
-    /// Where to connect. For a node or a tunnel it holds the token: log it only redacted.
+    /// Where to connect. For a node or a tunnel, the URL contains the token: log it only redacted.
     pub fn connect_url(&self) -> Url {
         let mut url = self.url.clone();
         match &self.client {

@@ -1,4 +1,4 @@
-//! One backend lent to one server: what all of its links share.
+//! What all links of one backend to one server share.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -19,12 +19,12 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct LinkContext {
     pub(crate) server: ServerTarget,
-    /// The room that the backend is lent to, if it is for one.
+    /// The room that the backend is lent to, if any.
     pub(crate) room: Option<Arc<RoomMember>>,
     pub(crate) protocol: LinkProtocol,
     /// The name of the link.
     pub(crate) name: String,
-    /// A random name of the link, by which a server tells that it was dialled again.
+    /// A random id, by which a server recognises a link that is dialled again.
     pub(crate) id: String,
     pub(crate) lent: Arc<LentBackend>,
     pub(crate) dialer: Arc<dyn Dialer>,
@@ -52,7 +52,7 @@ impl LinkContext {
 
     fn failed(&self, error: &DialError) -> Outcome {
         match error {
-            // A web page is of something in between.
+            // A web page comes from something between worker and server, such as a proxy.
             DialError::Refused { body, .. } if body == PAGE => {
                 Outcome::Lost { reason: with_cause(error), stood: None }
             }
@@ -71,7 +71,7 @@ impl LinkContext {
             {
                 Outcome::Refused(format!("the server refused the secret ({status})"))
             }
-            // A refusal may repeat the URL that was asked for.
+            // A refusal may repeat the URL, and with it the secret.
             _ => {
                 let reason = self.server.without_secret(with_cause(error));
                 Outcome::Lost { reason, stood: None }

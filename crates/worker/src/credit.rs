@@ -24,8 +24,8 @@ impl Credit {
         self.more.notify_one();
     }
 
-    /// Takes the available credit, `most` at most, and waits while it is zero. Only one task may take. Cancel
-    /// safe.
+    /// Takes the available credit, up to `most` bytes, and waits while there is none. Only one task may take.
+    /// Cancel safe.
     pub(crate) async fn take(&self, most: usize) -> usize {
         loop {
             let taken = self.take_now(most);
@@ -37,7 +37,7 @@ impl Credit {
         }
     }
 
-    /// Takes the available credit, `most` at most, without waiting.
+    /// Takes the available credit, up to `most` bytes, without waiting.
     pub(crate) fn take_now(&self, most: usize) -> usize {
         let mut left = self.lock();
         let taken = usize::try_from(*left).map_or(most, |left| left.min(most));

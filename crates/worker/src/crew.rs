@@ -1,4 +1,4 @@
-//! The backends that a worker lends now: each has a task, which ends when it is drained.
+//! The backends that a worker lends now. Each has a task, which ends when the backend is drained.
 
 use std::{
     collections::HashMap,
@@ -37,11 +37,11 @@ impl Backends {
     }
 }
 
-/// The tasks of the backends, and the found ones that are not being drained.
+/// The tasks of all backends, and the found backends that are not being drained.
 pub(crate) struct Crew<'a> {
     worker: &'a Worker,
     shutdown: CancellationToken,
-    /// By their places, each with what withdraws it.
+    /// The found backends by their places, each with the token that withdraws it.
     backends: HashMap<String, (CancellationToken, Arc<LentBackend>)>,
     pub(crate) tasks: JoinSet<WorkerEnd>,
 }
@@ -51,14 +51,14 @@ impl<'a> Crew<'a> {
         Self { worker, shutdown, backends: HashMap::new(), tasks: JoinSet::new() }
     }
 
-    /// Lends exactly these of the backends that come and go. One that is not among them any more finishes its
-    /// jobs and leaves.
+    /// Lends exactly these found backends. A backend that is no longer among them finishes its jobs and
+    /// leaves.
     pub(crate) fn follow(&mut self, wanted: &[Lend]) {
         let events = self.worker.events.clone();
         self.backends.retain(|place, (withdrawn, lent)| {
             let stays = wanted.iter().any(|lend| lend.place() == place);
             if !stays {
-                // Its links drain: jobs that it has are finished.
+                // Its links drain: they finish the jobs that they have.
                 withdrawn.cancel();
                 events.send(&Event::Withdrawn { backend: lent.backend().label().to_owned() });
             }
@@ -84,7 +84,7 @@ impl<'a> Crew<'a> {
         let keeper = models::watch(Arc::clone(&lent), every, events);
         self.tasks.spawn(async move {
             let _present = Guard(present, lent);
-            // Dropped, and so ended, when the links are.
+            // Dropped, and so ended, when the links have ended.
             let mut keepers = JoinSet::new();
             keepers.spawn(keeper);
             run(links, protocol).await
@@ -97,11 +97,12 @@ impl<'a> Crew<'a> {
             Ok(lent) => {
                 let lent = Arc::new(lent.traced_by(config.traces.clone()));
                 let withdrawn = self.shutdown.child_token();
-                // Only the first may have the worker's bare name: others of that name would look like it.
+                // Only the first link gets the worker's bare name, since two links of one name could not
+                // be distinguished.
                 let is_alone = config.backends.is_empty() && self.backends.is_empty();
                 let entry = (withdrawn.clone(), Arc::clone(&lent));
                 self.backends.insert(lend.place().to_owned(), entry);
-                // Before its links, so that its first job is counted.
+                // Registered before its links begin, so that its first job is counted.
                 self.worker.present.all(|all| all.push(Arc::clone(&lent)));
                 self.lend(lent, is_alone, &withdrawn);
             }
@@ -110,7 +111,7 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// Removes a backend from the present ones, however its task ends.
+/// Removes a backend from the present ones when its task ends, also by a panic.
 struct Guard(Arc<Backends>, Arc<LentBackend>);
 
 impl Drop for Guard {
@@ -130,7 +131,7 @@ async fn run(links: Vec<LinkContext>, protocol: Protocol) -> WorkerEnd {
     }
     let mut all = WorkerEnd::default();
     while let Some(link) = tasks.join_next().await {
-        // A link that has failed must not take the others down.
+        // A link whose task has panicked must not end the others.
         let link = link.unwrap_or_default();
         all.cut_off += link.cut_off;
         all.gave_up = link.gave_up.or(all.gave_up);

@@ -8,10 +8,10 @@ use wire::{Dial, DialError, DialedLink, Link, Outbox, Proxies};
 
 use crate::config::ServerTarget;
 
-/// How long a link may take to stand.
+/// How long dialling a link may take.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// A link in the making.
+/// The future of a link that is being dialled.
 pub type DialFuture<'a> = Pin<Box<dyn Future<Output = Result<DialedLink, DialError>> + Send + 'a>>;
 
 /// Gives links to servers: over the network, or within the process.

@@ -1,8 +1,7 @@
-//! One driver for every link that stands, of all protocols.
+//! One driver for the established links of all protocols.
 //!
-//! It reads frames, keeps time, and drains the link when the worker ends. What frames mean is up to a
-//! [`Codec`]: each protocol has its own. The codec is a type parameter, so nothing is dispatched at run
-//! time.
+//! It reads frames, keeps time, and drains the link when the worker ends. The meaning of frames is up
+//! to a [`Codec`], of which each protocol has its own.
 
 use tokio::time::{Instant, Interval};
 use wire::{Frame, Link, LinkError, until};
@@ -12,12 +11,12 @@ use crate::{
     outcome::{LinkEnd, Outcome},
 };
 
-/// How many frames are taken in one go before anything else is looked at.
+/// How many frames are taken in a row before the driver looks at anything else.
 const AT_ONCE: usize = 32;
 
-/// A protocol on one link that stands. Methods that return an [`Outcome`] end the link with it.
+/// A protocol on one established link. If a method returns an [`Outcome`], the link ends with it.
 pub(crate) trait Codec {
-    /// Something else than a frame that the protocol waits for, such as the end of a job.
+    /// What the protocol waits for beside frames, such as the end of a job.
     type Event;
 
     /// Waits for the next event. Cancel safe.
@@ -35,23 +34,24 @@ pub(crate) trait Codec {
         false
     }
 
-    /// The server's last frame came at `heard`.
+    /// A beat is due. `heard`: when the server was last heard.
     fn on_beat(&mut self, heard: Instant) -> Option<Outcome>;
 
-    /// By when the server has to do what the link waits for.
+    /// The time by which the server must have done what the link waits for; `None`: it waits for
+    /// nothing.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// The link has no job. It may have a reason not to go on.
+    /// The link has no job. Returns an outcome if the link must not go on.
     fn on_idle(&mut self) -> Option<Outcome> {
         None
     }
 
-    /// How many jobs are not over.
+    /// How many jobs have not ended.
     fn jobs(&self) -> usize;
 
-    /// The worker ends: nothing new is taken.
+    /// The worker ends: from now on, no new job is taken.
     fn drain(&mut self);
 
     /// The server closed the link, with this code and reason.
@@ -65,14 +65,14 @@ pub(crate) trait Codec {
         self.lost("the server is late".to_owned())
     }
 
-    /// Gives up the jobs that are left, and closes the link where it still stands.
+    /// Gives up the jobs that are left, and closes the link if it is still open.
     fn end(self, link: Link, cause: Cause) -> impl Future<Output = ()> + Send;
 }
 
 /// Why a link ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The worker ends, and the link is drained or late.
+    /// The worker ends, and the link is drained, or the time to drain is over.
     Shutdown,
     /// The server closed it, or it broke.
     Gone,
@@ -96,7 +96,7 @@ pub(crate) async fn drive<C: Codec>(
     mut codec: C,
 ) -> LinkEnd {
     let mut beats = codec.beats();
-    // When jobs that still run are cut off, once the worker ends.
+    // When jobs that still run are cut off; set once the worker ends.
     let mut leave_by = None;
     let (cause, outcome) = loop {
         if codec.jobs() == 0 {
@@ -112,7 +112,8 @@ pub(crate) async fn drive<C: Codec>(
             // A flood of frames must delay neither a shutdown nor a deadline.
             biased;
             () = context.shutdown.cancelled(), if leave_by.is_none() => Wake::Shutdown,
-            // Before frames: an ended job frees a slot, and a server that floods must not keep it taken.
+            // Before frames: an ended job frees a slot, and a server that floods the link must not delay
+            // that.
             event = codec.event() => Wake::Event(event),
             _ = beats.tick() => Wake::Beat,
             () = until(deadline) => Wake::Deadline,
@@ -138,7 +139,7 @@ pub(crate) async fn drive<C: Codec>(
             break (Cause::GivenUp, outcome);
         }
     };
-    // Counted before the end, which cuts them off.
+    // Counted before `end`, which cuts these jobs off.
     let cut_off = codec.jobs();
     codec.end(link, cause).await;
     match outcome.filter(|_| leave_by.is_none()) {
@@ -147,7 +148,7 @@ pub(crate) async fn drive<C: Codec>(
     }
 }
 
-/// Takes in a frame, and those that came with it: waiting again costs more than most frames.
+/// Handles a frame, and others that have come already: another wait costs more than most frames.
 fn on_frames<C: Codec>(link: &mut Link, codec: &mut C, first: Frame) -> Option<Outcome> {
     let mut outcome = codec.on_frame(first);
     for _ in 0..AT_ONCE {
@@ -160,9 +161,10 @@ fn on_frames<C: Codec>(link: &mut Link, codec: &mut C, first: Frame) -> Option<O
     outcome
 }
 
-/// Looks for frames that came while this process did not run: they are signs of life.
+/// Handles a beat. First looks for frames that came while this process did not run, since they are
+/// signs of life.
 fn on_beat<C: Codec>(link: &mut Link, codec: &mut C) -> Option<Outcome> {
-    // A process that was suspended finds its missed frames and a missed beat at once.
+    // A process that was suspended finds missed frames and a missed beat at the same time.
     if let Some(frame) = link.ready()
         && let Some(outcome) = on_frames(link, codec, frame)
     {
@@ -175,8 +177,8 @@ fn on_beat<C: Codec>(link: &mut Link, codec: &mut C) -> Option<Outcome> {
     outcome
 }
 
-/// Counts beats without a sign of life. Time in which this process or machine did not run does not
-/// count: nothing could be heard.
+/// Counts beats in a row without a sign of life. Counting beats and not time leaves out the time in
+/// which this process or machine did not run.
 #[derive(Debug)]
 pub(crate) struct SilentBeats {
     last_heard: Instant,
@@ -188,7 +190,8 @@ impl SilentBeats {
         Self { last_heard: Instant::now(), silent: 0 }
     }
 
-    /// How many beats there were since the last sign of life, which came at `heard`.
+    /// Counts a beat. Returns how many there were since the last sign of life, which came at
+    /// `heard`.
     pub(crate) fn beat(&mut self, heard: Instant) -> u32 {
         self.silent = if heard > self.last_heard { 0 } else { self.silent.saturating_add(1) };
         self.last_heard = self.last_heard.max(heard);
@@ -196,7 +199,7 @@ impl SilentBeats {
     }
 }
 
-/// The reason for leaving a server that is silent since then.
+/// The reason for leaving a server that was last heard at `heard`.
 pub(crate) fn silent(heard: Instant) -> String {
     format!("the server was silent for {} s", heard.elapsed().as_secs())
 }

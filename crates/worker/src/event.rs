@@ -41,13 +41,13 @@ pub enum Event {
         room: String,
         /// Its participant id in the room.
         participant_id: String,
-        /// The token by which the participant is its own, now and after a restart; stock servers give no token.
-        /// Worth keeping: see [`crate::JoinRoom::session_token`].
+        /// The token that proves the participant's identity, also after a restart, so it is worth keeping: see
+        /// [`crate::JoinRoom::session_token`]. `None`: stock servers give no token.
         session_token: Option<Secret>,
-        /// Whether it is there as a stock participant, by a tunnel.
+        /// Whether it joined as a stock participant, by a tunnel.
         tunnel: bool,
     },
-    /// There is no link any more, and none will be tried.
+    /// The link has ended, and no other will be tried.
     GaveUp {
         /// The server's address.
         server: String,
@@ -56,7 +56,7 @@ pub enum Event {
         /// Why.
         why: GiveUpReason,
     },
-    /// A server does not want this worker.
+    /// A server refused this worker.
     Refused {
         /// The server's address.
         server: String,
@@ -67,7 +67,8 @@ pub enum Event {
         /// When it is tried again.
         retry_in: Duration,
     },
-    /// There is no link, or no longer. Of many such events in a row only some are sent.
+    /// There is no link: dialling failed, or the link ended. Of many such events in a row, only
+    /// some are sent.
     Disconnected {
         /// The server's address.
         server: String,
@@ -75,12 +76,12 @@ pub enum Event {
         name: String,
         /// Why.
         reason: String,
-        /// The number of tries in a row that led to no link that lasted, with this one.
+        /// How many tries in a row, including this one, have led to no lasting link.
         tries: u32,
         /// When it is tried again.
         retry_in: Duration,
     },
-    /// A server drains: it takes nothing new over this link.
+    /// A server drains: it sends no new jobs over this link.
     Draining {
         /// The server's address.
         server: String,
@@ -96,7 +97,7 @@ pub enum Event {
         /// All that it offers now.
         models: Vec<String>,
     },
-    /// A backend that was found is lent no more.
+    /// A found backend is no longer lent.
     Withdrawn {
         /// The backend.
         backend: String,

@@ -8,11 +8,12 @@ pub struct Failures {
     count: u32,
 }
 
-/// From this failure in a row on it is a warning: one or two may be a restart.
+/// From this failure in a row on, it is logged as a warning. One or two may be a restart.
 pub(crate) const WARN_FROM: u32 = 3;
 
 impl Failures {
-    /// Counts one more, in these words. Returns how many there are, if this one is to be shown.
+    /// Counts one more failure, in these words. Returns how many there were in a row, if this one
+    /// is to be shown.
     pub fn count_one(&mut self, words: &str) -> Option<u32> {
         self.count = self.count.saturating_add(1);
         let is_new = self.words != words;
@@ -22,7 +23,7 @@ impl Failures {
         (is_new || is_third_doubled(self.count)).then_some(self.count)
     }
 
-    /// It works: the next failure is the first again.
+    /// Begins to count anew, after a success.
     pub fn over(&mut self) {
         *self = Self::default();
     }

@@ -19,8 +19,8 @@ use crate::{
     traced::BackendSpan,
 };
 
-/// How long a backend may take to end an answer that is complete: its connection can be used again then.
-/// After that it is closed.
+/// How long a backend may take to end an answer that is already complete. If it ends in time, its
+/// connection can be used again; otherwise the connection is closed.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// A job in its own task. Dropping it closes the backend's connection at once.
@@ -34,8 +34,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Runs to the end, and tells the server how it ended: exactly once, and nothing after it. Returns the
-    /// job's number.
+    /// Runs to the end. Tells the server exactly once how the job ended, and nothing after that. Returns
+    /// the job's number.
     pub(crate) async fn run(self) -> u32 {
         let Self { order, lent, mut reply, stop } = self;
         let (number, request_id) = (order.number, order.request_id.clone());
@@ -57,7 +57,7 @@ impl Job {
     }
 }
 
-/// The backend's parts of a job whose answer is complete.
+/// What is left of a job whose answer is complete.
 struct Rest<'a> {
     /// The answer, if the backend has not ended it.
     body: Option<AnswerBody>,
@@ -65,7 +65,7 @@ struct Rest<'a> {
 }
 
 impl Rest<'_> {
-    /// Waits for the backend's end, and reads nothing more of the answer.
+    /// Waits for the backend to end the answer, and drops any further bytes.
     async fn wait(self) {
         if let Some(body) = self.body {
             Box::pin(wait_for_end(body)).await;
@@ -73,10 +73,10 @@ impl Rest<'_> {
     }
 }
 
-/// Waits a moment for the end of a body that nobody needs any more.
+/// Waits a moment for the end of a body whose bytes are no longer needed.
 pub(crate) async fn wait_for_end(mut body: AnswerBody) {
     let ended = async { while let Some(Ok(_)) = body.next().await {} };
-    // A backend that goes on is left: dropping the body closes its connection.
+    // If the backend does not end it, dropping the body closes the connection.
     let _ = timeout(LAST_WAIT, ended).await;
 }
 
@@ -93,9 +93,9 @@ async fn serve<'a>(
     }
     let path = order.path.split('?').next().unwrap_or_default();
     let endpoint = Endpoint::of_path(path);
-    // Boxed: a stream may last for hours, and need not hold room for what its request takes.
+    // Boxed: a stream may last for hours, and should not keep the memory that its request took.
     let mut answer = Box::pin(lent.send(&mut order, !reply.server_waits())).await?;
-    // The request may be large, and its answer may last for hours.
+    // The request may be large, and its answer may last for hours, so free it now.
     drop(order);
     if let Some(span) = &mut span {
         span.answered(answer.status);
@@ -104,7 +104,7 @@ async fn serve<'a>(
     reply.head(answer.status, answer.headers).await?;
     while let Some(bytes) = next_piece(&mut answer.body, reply).await? {
         let mut bytes = bytes?;
-        // All bytes of the backend, also those after the logical end.
+        // Counts all bytes of the backend, also those after the logical end.
         lent.count_bytes(bytes.len());
         if let Some(end) = &mut end {
             bytes.truncate(end.feed(&bytes));
@@ -124,13 +124,15 @@ async fn serve<'a>(
     Ok(Rest { body: goes_on.then_some(answer.body), _slot: slot })
 }
 
-/// The next piece of an answer. What the reply holds back leaves before its backend is waited for.
+/// The next piece of an answer. Before it waits for the backend, it flushes what the reply holds
+/// back.
 async fn next_piece(
     body: &mut AnswerBody,
     reply: &mut Reply,
 ) -> Result<Option<Result<Bytes, BackendError>>, ReplyError> {
     let mut next = pin!(body.next());
-    // Asked once without waiting: a head and a body that are there at once leave as one frame.
+    // First polled without waiting, so that a head and a body that come together leave as one
+    // frame.
     if let Poll::Ready(piece) = poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx))).await {
         return Ok(piece);
     }
@@ -138,7 +140,7 @@ async fn next_piece(
     Ok(next.await)
 }
 
-/// Whether an answer is a stream of events that can be read.
+/// Whether an answer is a stream of events, and not compressed.
 fn is_stream(answer: &Answer) -> bool {
     let kind = answer.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
@@ -148,7 +150,7 @@ fn is_stream(answer: &Answer) -> bool {
 async fn stop_reason(stop: oneshot::Receiver<JobFailure>) -> JobFailure {
     match stop.await {
         Ok(why) => why,
-        // Nobody is left who could stop it.
+        // The sender is gone, so nothing can stop the job any more.
         Err(_) => std::future::pending().await,
     }
 }

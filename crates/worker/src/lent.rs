@@ -29,16 +29,16 @@ use crate::{
     patience,
 };
 
-/// The offer of a backend.
+/// What a backend offers to servers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offer {
     /// The models, by the names that consumers use.
     pub(crate) models: Arc<[String]>,
-    /// The endpoints it serves, once that is known.
+    /// The endpoints that it serves; `None` while they are unknown.
     pub(crate) endpoints: Option<Endpoints>,
-    /// Whether the backend gave this list when it was last asked.
+    /// Whether the backend itself gave this list when it was last asked.
     pub(crate) reached: bool,
-    /// The facts that the backend reports of its models, by name.
+    /// The facts that the backend reports about its models, by name.
     pub(crate) facts: Arc<FactsByModel>,
     /// How often the backend has been asked so far.
     pub(crate) polls: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// Whether a server that knows the other offer knows this one, too.
+    /// Whether this offer has nothing to tell a server that knows the announced one.
     pub(crate) fn is_as_announced(&self, announced: &Self) -> bool {
         let is_empty_list = |offer: &Self| offer.models.is_empty() && offer.reached;
         self.models == announced.models
@@ -57,7 +57,7 @@ impl Offer {
     }
 }
 
-/// One backend with what all links share: its slots, its load, its offer.
+/// One backend, and what all its links share: its slots, its load and its offer.
 #[derive(Debug)]
 pub(crate) struct LentBackend {
     backend: Backend,
@@ -67,13 +67,13 @@ pub(crate) struct LentBackend {
     load: AtomicU32,
     answered: AtomicU64,
     answer_bytes: AtomicU64,
-    /// A job did not reach the backend, and nobody has looked after it since.
+    /// Whether a job did not reach the backend since [`LentBackend::was_lost`] was last called.
     lost: AtomicBool,
     /// The models to offer; `None`: all that the backend lists.
     entries: Option<Vec<ModelEntry>>,
-    /// Whether to offer only those of them that the backend lists.
+    /// Whether to offer only those entries that the backend lists.
     only_listed: bool,
-    /// The backend's own names of models that are offered by another.
+    /// The backend's own names of models that are offered under another name.
     real_names: RwLock<HashMap<String, String>>,
     aliases: Arc<[LentAlias]>,
     offer: watch::Sender<Offer>,
@@ -97,7 +97,7 @@ impl LentBackend {
                 (Backend::Engines(Arc::clone(&lend.engines)), lend.max_concurrent, None, false)
             }
         };
-        // A backend that takes nothing would hold every job for ever.
+        // A backend with 0 slots would hold every job for ever.
         let max_concurrent = max_concurrent.max(1);
         let real_names = entries.as_deref().map(OfferedNames::explicit).unwrap_or_default().real;
         Ok(Self {
@@ -119,7 +119,7 @@ impl LentBackend {
         })
     }
 
-    /// The same, whose traced jobs have spans.
+    /// The same; spans of its traced jobs go to `traces`.
     pub(crate) fn traced_by(self, traces: Option<Traces>) -> Self {
         Self { traces, ..self }
     }
@@ -136,7 +136,7 @@ impl LentBackend {
         self.max_concurrent
     }
 
-    /// Whether it offers an explicit list, and ignores the backend's.
+    /// Whether it offers exactly an explicit list, and never asks for the backend's.
     pub(crate) fn has_fixed_models(&self) -> bool {
         self.entries.is_some() && !self.only_listed
     }
@@ -152,14 +152,16 @@ impl LentBackend {
             None => OfferedNames::all(self.backend.models().await?),
         };
         let OfferedNames { names, real } = offered;
-        // Read first: polls come often and names change seldom, and each job reads them.
+        // Compared under the read lock first: names change seldom, and a write lock would hold up
+        // jobs, which all read them.
         if *self.real_names.read().unwrap_or_else(PoisonError::into_inner) != real {
             *self.real_names.write().unwrap_or_else(PoisonError::into_inner) = real;
         }
         Ok(names)
     }
 
-    /// The names under which a backend with these models is offered: the models, then the aliases of any of them.
+    /// The names under which a backend with these models is offered: the models, then the aliases that one of
+    /// them serves.
     pub(crate) fn names(&self, models: &[String]) -> Vec<String> {
         let serves = |alias: &&LentAlias| target(alias, models).is_some();
         let is_new = |alias: &&LentAlias| !models.contains(&alias.name);
@@ -171,7 +173,8 @@ impl LentBackend {
     fn real_name(&self, name: &str) -> Option<String> {
         let alias = self.aliases.iter().find(|alias| alias.name == name);
         let offer = self.offer.borrow();
-        // A target that is gone by now gets the backend's own answer.
+        // If no target is offered any more, the first one is asked for, so that the backend's own
+        // error is the answer.
         let model = alias.and_then(|alias| target(alias, &offer.models).or(alias.targets.first()));
         let names = self.real_names.read().unwrap_or_else(PoisonError::into_inner);
         let real = names.get(model.map_or(name, String::as_str));
@@ -221,18 +224,18 @@ impl LentBackend {
         LoadGuard(Arc::clone(self))
     }
 
-    /// A slot of the backend, once there is one.
+    /// Waits for a slot of the backend.
     pub(crate) async fn slot(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
         self.slots.acquire().await.ok()
     }
 
-    /// The current offer, and each new one.
+    /// A receiver of the current offer and of each new one.
     pub(crate) fn offers(&self) -> watch::Receiver<Offer> {
         self.offer.subscribe()
     }
 
-    /// Publishes an offer. `reached`: the backend has just given this list itself.
+    /// Publishes an offer. `reached`: whether the backend has just given this list itself.
     pub(crate) fn publish(&self, models: &[String], endpoints: Option<Endpoints>, reached: bool) {
         self.offer.send_modify(|offer| {
             // The list is shared with each link: an equal one is not replaced.
@@ -249,7 +252,7 @@ impl LentBackend {
         });
     }
 
-    /// Publishes what the backend has said of its models since the last offer, if anything.
+    /// Publishes the facts about the models of the last offer, if they have changed.
     pub(crate) fn publish_facts(&self) {
         self.offer.send_if_modified(|offer| {
             let facts = self.facts(&offer.models);
@@ -261,7 +264,7 @@ impl LentBackend {
         });
     }
 
-    /// The facts that the backend reports of these models and no others, by the names that consumers use.
+    /// The facts that the backend reports about these models, by the names that consumers use.
     fn facts(&self, models: &[String]) -> FactsByModel {
         let reported = self.backend.facts();
         let real = self.real_names.read().unwrap_or_else(PoisonError::into_inner);
@@ -276,7 +279,7 @@ impl LentBackend {
         models.iter().filter_map(of).collect()
     }
 
-    /// Has the backend asked for its models at once.
+    /// Makes the watch ask the backend for its models now.
     pub(crate) fn ask_to_refresh(&self) {
         self.refresh.notify_one();
     }
@@ -285,7 +288,8 @@ impl LentBackend {
         self.refresh.notified().await;
     }
 
-    /// Asks the backend; see [`Backend::send`]. `patiently`: while it takes no requests it is asked again, for a while.
+    /// Sends a request to the backend; see [`Backend::send`]. `patiently`: if it takes no requests, it is asked again
+    /// for a while.
     pub(crate) async fn send(
         &self,
         order: &mut Order,
@@ -305,8 +309,9 @@ impl LentBackend {
         })
     }
 
-    /// The request as the backend takes it. Of an Ollama whose context is set, and of a server that ranks texts, it is in
-    /// its own API, and its answer is to be translated.
+    /// The request in the backend's own form. For an Ollama whose context is configured, and for a server that ranks
+    /// texts, the request is in that server's own API, and the answer must be translated. An error is the answer to a
+    /// request that cannot be translated.
     fn request(
         &self,
         order: &mut Order,
@@ -327,14 +332,14 @@ impl LentBackend {
 
     async fn send_once(&self, request: BackendRequest) -> Result<Answer, BackendError> {
         let answer = self.backend.send(request).await;
-        // A restart of the backend looks like either: nobody listens yet, or a running answer breaks off.
+        // If the backend restarts, either its port is still closed, or a running answer breaks off.
         if matches!(answer, Err(BackendError::Unreachable { .. } | BackendError::Broke { .. })) {
             self.lost.store(true, Ordering::Relaxed);
         }
         answer
     }
 
-    /// Whether a job did not reach the backend since this was last asked.
+    /// Whether a job did not reach the backend since the last call.
     pub(crate) fn was_lost(&self) -> bool {
         self.lost.swap(false, Ordering::Relaxed)
     }
@@ -370,7 +375,7 @@ impl Deref for LoadGuard {
 impl Drop for LoadGuard {
     fn drop(&mut self) {
         let before = self.0.load.fetch_sub(1, Ordering::Relaxed);
-        // The server whose job this was knows of its end. The others do not.
+        // The backend has room again. The job's own server knows; the other links must tell theirs.
         if before == self.0.max_concurrent && self.0.offer.receiver_count() > 1 {
             self.0.offer.send_modify(|offer| offer.eased += 1);
         }
@@ -382,8 +387,8 @@ fn target<'a>(alias: &'a LentAlias, models: &[String]) -> Option<&'a String> {
     alias.targets.iter().find(|target| models.contains(target))
 }
 
-/// The body with another model. A body without a model stays as it is: the backend answers with its own
-/// error.
+/// The body with its model replaced by `real`. A body without a model stays as it is, so that the
+/// backend's own error is the answer.
 fn rename(body: Vec<Bytes>, headers: &HeaderMap, real: &str) -> Vec<Bytes> {
     let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     if let Some(kind) = kind.filter(|kind| is_form(kind)) {

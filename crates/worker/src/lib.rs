@@ -8,13 +8,14 @@
 //! - [`worker`]: all links together, from start to drain
 //! - `crew`: the backends that it lends now, each with a task
 //! - [`config`]: which servers, which backends
-//! - [`dialer`]: how a link to a server comes about; [`roaming`]: to one whose address changes
+//! - [`dialer`]: opens links to servers; [`roaming`]: to a server whose address changes
 //! - [`event`]: what happens to a worker, for people
 //! - `lent`, `models`: one backend, shared by all links, and what it offers; `offered`: its models by the names
-//!   that consumers use (pure); `ollama`: requests for an Ollama whose context is set
+//!   that consumers use (pure); `ollama`: requests in a backend's own API; `patience`: asks a busy backend
+//!   again
 //! - `context`, `link`: what the links of one backend to one server share, and how they follow each other
-//! - `driver`: the driver of a link that stands, and what a protocol must bring
-//! - `relay`, `node`, `tunnel`: the protocols: workers', nodes', stock participants'
+//! - `driver`: the driver of an established link, and what a protocol must implement
+//! - `relay`, `node`, `tunnel`: the protocols of workers, nodes and stock participants
 //! - `traced`: the spans of requests to a backend
 //! - `tasks`, `job`, `order`, `reply`, `credit`: the jobs of a link, from a request to the frames of its answer
 //! - [`room`]: a room that a backend is lent to, and the requests to its server over HTTP

@@ -1,4 +1,4 @@
-//! The links of one backend to one server, again and again.
+//! Keeps a link of one backend to one server: dials it again whenever it has ended.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::{
     tunnel::{self, TunnelCodec},
 };
 
-/// Why a stock server gets no cloud.
+/// Why a cloud is not lent to a stock server.
 const NOT_TOLD_APART: &str = "the server is no Warren, and would ask a cloud as if it were a machine of \
      one's own: it is not lent there";
 
@@ -32,7 +32,8 @@ pub(crate) async fn run(context: LinkContext) -> WorkerEnd {
 
 impl LinkContext {
     async fn again_and_again(self) -> WorkerEnd {
-        // A registration without a model would have the server refuse requests that the backend can serve.
+        // After a registration without models, the server would refuse requests that the backend can
+        // serve.
         if self.or_shutdown(self.first_offer()).await.is_none() {
             return WorkerEnd::default();
         }
@@ -40,7 +41,8 @@ impl LinkContext {
         let mut failures = Failures::default();
         let mut slot = TaskSlot::default();
         loop {
-            // Between two links: a task that waited too long must not go out over the next one.
+            // Checked between two links, so that a task that has waited too long is not sent over
+            // the next one.
             slot.give_up_late();
             let outcome = match self.once(&mut slot).await {
                 LinkEnd::Left(cut_off) => return self.left(cut_off + slot.pending()).await,
@@ -96,13 +98,14 @@ impl LinkContext {
         }
     }
 
-    /// A server that speaks only the stock protocol would take a cloud for a machine of one's own.
+    /// Whether a cloud would be lent to a server that speaks only the stock protocol. Such a server
+    /// would treat it as one of the owner's machines.
     fn is_unsafe(&self, dialed: &DialedLink) -> bool {
         let is_warren = dialed.subprotocol.as_deref().and_then(Version::of).is_some();
         self.lent.backend().is_cloud() && !is_warren
     }
 
-    /// The worker ends, and leaves its room unless it is to stay.
+    /// The worker ends: leaves the room, unless it is to stay in it.
     async fn left(&self, cut_off: usize) -> WorkerEnd {
         if let Some(room) = &self.room {
             room.leave().await;
@@ -118,19 +121,20 @@ impl LinkContext {
 
     /// Waits until the backend has been asked once, so that the registration is true.
     async fn first_offer(&self) {
-        // It fails only without a sender, and the backend has one.
+        // Fails only if the sender is gone, and `self.lent` holds it.
         let _ = self.lent.offers().wait_for(|offer| offer.polls > 0).await;
     }
 
-    /// Reports how a link ended. What goes on failing is reported at growing intervals, not at each try.
+    /// Reports how a link ended. Repeated failures are reported at growing intervals, and not at each
+    /// try.
     fn report(&self, outcome: &Outcome, retry_in: Duration, failures: &mut Failures) {
         let (server, name) = (self.server.to_string(), self.name.clone());
-        // After a good link the next failure is news, even in the same words.
+        // After a good link, the next failure is reported even if its words are the same.
         if was_good(outcome) {
             failures.over();
         }
         let (reason, is_refusal) = match outcome {
-            // Reported where it is given up.
+            // Reported by `give_up`.
             Outcome::Over(_) => return,
             Outcome::Refused(reason) | Outcome::Throttled(reason) => (reason, true),
             Outcome::Drained(reason) | Outcome::Spent(reason) | Outcome::Lost { reason, .. } => {
@@ -149,7 +153,7 @@ impl LinkContext {
     }
 }
 
-/// Whether there was a link, and it did what links do.
+/// Whether there was a link that lasted, or ended in an orderly way.
 fn was_good(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Drained(_) | Outcome::Spent(_) => true,

@@ -24,14 +24,15 @@ const MISSES: u32 = 2;
 /// Backends are not asked more often than this.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// Keeps a backend's offer up to date for ever: every so often, and when somebody asks for it.
+/// Keeps a backend's offer up to date for ever: asks at each interval, and when a link or a change
+/// of models demands it.
 pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: EventSink) {
     let mut ticks = interval(every.max(SHORTEST));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut known, mut served) = (ModelWatch::default(), EndpointWatch::default());
     let (mut failures, mut clouds) = (Failures::default(), CloudPace::default());
     let mut changes = lent.backend().engines().map(|engines| engines.changes());
-    // Dropped, and so ended, with this future.
+    // A closer look in progress. Dropped, and so ended, with this future.
     let mut look = JoinSet::new();
     loop {
         tokio::select! {
@@ -62,7 +63,7 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
             events.send(&Event::Models { backend, models });
         }
         lent.publish(&lent.names(&known.models), served.endpoints, reached);
-        // The list is published first: to learn more about each model may take long.
+        // The list is published first, since to learn more about each model may take long.
         if reached && look.is_empty() {
             let lent = Arc::clone(&lent);
             look.spawn(async move { lent.backend().look_closer().await });
@@ -70,7 +71,7 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
     }
 }
 
-/// Waits for a change, as of the models that this machine runs itself; for ever if none will come.
+/// Waits for a change; for ever if there is no receiver, or its sender is gone.
 pub(crate) async fn changed<T>(changes: &mut Option<watch::Receiver<T>>) {
     let is_over = match changes {
         Some(changes) => changes.changed().await.is_err(),
@@ -84,7 +85,7 @@ pub(crate) async fn changed<T>(changes: &mut Option<watch::Receiver<T>>) {
 /// How often a cloud is asked for its list, which is long and changes seldom.
 const CLOUD_LIST: Duration = Duration::from_secs(3_600);
 
-/// How often it is asked again after it gave none, or because a server asks for the list.
+/// How soon a cloud is asked again after it gave no list.
 const CLOUD_AGAIN: Duration = Duration::from_secs(60);
 
 /// When a cloud is asked for its list again.
@@ -106,7 +107,7 @@ fn is_unreachable(polled: &Result<Vec<String>, BackendError>) -> bool {
     matches!(polled, Err(BackendError::Unreachable { .. }))
 }
 
-/// Reports a poll that failed; of many in a row, some.
+/// Reports a failed poll; of many in a row, only some.
 fn report_failure(
     lent: &LentBackend,
     polled: &Result<Vec<String>, BackendError>,
@@ -136,7 +137,7 @@ impl EndpointWatch {
     }
 
     async fn learn(&mut self, backend: &Backend) {
-        // An engine of this machine knows its endpoints only once the first model is loaded, and costs nothing to ask.
+        // Model engines know their endpoints only once the first model is loaded, and cost nothing to ask.
         if self.fresh && backend.engines().is_none() {
             if let Some((known, listed)) = self.endpoints.zip(backend.listed_endpoints()) {
                 let text = Endpoints::UNTRANSLATED.iter().fold(known, Endpoints::without);
@@ -144,7 +145,7 @@ impl EndpointWatch {
             }
             return;
         }
-        // One that cannot be reached is asked again with the next poll.
+        // If it cannot be reached, it is asked again with the next poll.
         let Ok(endpoints) = backend.endpoints().await else { return };
         self.fresh = true;
         self.tell(backend, endpoints);
@@ -171,7 +172,7 @@ struct ModelWatch {
 }
 
 impl ModelWatch {
-    /// Whether there are other models now.
+    /// Takes the result of a poll. Returns whether the models have changed.
     fn observe(&mut self, polled: Result<Vec<String>, BackendError>) -> bool {
         match polled {
             Ok(names) => {
@@ -188,7 +189,7 @@ impl ModelWatch {
         self.misses >= MISSES && self.take(&[])
     }
 
-    /// Takes a list. Sorted, since some backends list what was used last first.
+    /// Takes a list. It is sorted, since some backends list the model that was used last first.
     fn take(&mut self, names: &[String]) -> bool {
         let (mut models, warnings) = normalise_models(names);
         warnings.iter().for_each(|warning| tracing::debug!("{warning}"));

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use backend::ModelEntry;
 use base::ModelName;
 
-/// Names for consumers, and for those that differ the backend's own.
+/// Names for consumers, and the backend's own name for each one that differs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OfferedNames {
     pub(crate) names: Vec<String>,
@@ -18,7 +18,7 @@ impl OfferedNames {
         Self::of(entries.iter())
     }
 
-    /// Those of an explicit list that the backend lists, too.
+    /// The entries of an explicit list that the backend lists as well.
     pub(crate) fn listed(entries: &[ModelEntry], listed: &[String]) -> Self {
         let listed: HashSet<&str> = listed.iter().map(String::as_str).collect();
         let is_listed = |real: &str| {
@@ -28,8 +28,8 @@ impl OfferedNames {
         Self::of(entries.iter().filter(|entry| is_listed(&entry.real)))
     }
 
-    /// All that the backend lists. One that is named by a path has the name of its file, unless another one has
-    /// that name: a path is long, and tells strangers of the machine.
+    /// All models that the backend lists. A model that is named by a path is offered by the name of its file,
+    /// unless another model has that name. A path is long, and tells strangers about the machine.
     pub(crate) fn all(listed: Vec<String>) -> Self {
         let file = |name: &String| ModelName::from(name.as_str()).file_name();
         let mut users: HashMap<ModelName, u32> = HashMap::new();

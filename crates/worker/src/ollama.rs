@@ -1,7 +1,7 @@
-//! Requests that a backend gets in its own API; the client notices nothing.
+//! Requests that a backend gets in its own API, without the client noticing.
 //!
-//! An Ollama whose context is set has no other API in which the length of a context can be said. A server of Text
-//! Embeddings Inference ranks in no other.
+//! Only in its own API can an Ollama be told the length of a context. A server of Text Embeddings Inference ranks
+//! only in its own API.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -17,8 +17,8 @@ use translate::{
     BadRequest, Body, Context, chat_ollama, ollama_answer, ollama_request, rerank_texts,
 };
 
-/// The shapes of requests that become Ollama's own. Legacy completions and embeddings do not: its own API for them
-/// is another.
+/// The endpoints whose requests are translated to Ollama's own chat API. Legacy completions and embeddings are
+/// not: Ollama's own API for them is another one.
 const SHAPES: [Endpoint; 3] = [Endpoint::ChatCompletions, Endpoint::Messages, Endpoint::Responses];
 
 /// The way from a backend's answer to the client's.
@@ -29,14 +29,15 @@ pub(crate) struct Translation {
     body: Bytes,
 }
 
-/// The endpoint of a request that becomes Ollama's own, by its path.
+/// The endpoint of a request that is translated to Ollama's own API, by its path; `None` for any
+/// other request.
 pub(crate) fn shape(path: &str) -> Option<Endpoint> {
     let path = path.split('?').next().unwrap_or_default();
     Endpoint::of_path(path).filter(|endpoint| SHAPES.contains(endpoint))
 }
 
-/// The request as an Ollama takes it, with a context of `num_ctx` tokens, and what its answer needs. `asked`: the
-/// model by the client's name.
+/// The request in Ollama's own API, with a context of `num_ctx` tokens, and the translation of its answer.
+/// `model`: the client's name for the model.
 ///
 /// # Errors
 /// The answer to a request that cannot be carried over.
@@ -55,13 +56,13 @@ pub(crate) fn translated(
     Ok((BackendRequest { path_and_query, body: vec![sent.into()], ..request }, translation))
 }
 
-/// Whether a request ranks, by its path.
+/// Whether a request is for a ranking, by its path.
 pub(crate) fn ranks(path: &str) -> bool {
     Endpoint::of_path(path.split('?').next().unwrap_or_default()) == Some(Endpoint::Rerank)
 }
 
-/// The request of a ranking as a server of texts takes it, and what its answer needs. `asked`: the model by the client's
-/// name.
+/// The request for a ranking in the API of Text Embeddings Inference, and the translation of its answer. `model`: the
+/// client's name for the model.
 ///
 /// # Errors
 /// The answer to a request that cannot be carried over.
@@ -85,7 +86,7 @@ impl Translation {
         }
     }
 
-    /// The client's answer. `backend`: who is named when it breaks.
+    /// The answer for the client. `backend`: the name in the error if the translation fails.
     pub(crate) fn answer(self, answer: Answer, backend: &str) -> Answer {
         let Answer { status, headers, body } = answer;
         let mut map = self.map();
@@ -141,7 +142,7 @@ struct By(Box<dyn translate::Answer>);
 
 impl Change for By {
     fn feed(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
-        // Nothing that follows the whole answer is the client's.
+        // Bytes after the complete answer are dropped.
         if self.0.is_over() { Ok(()) } else { self.0.feed(piece, out).map_err(|bad| bad.0) }
     }
 

@@ -1,4 +1,4 @@
-//! A request in one form for all protocols, as a job takes it.
+//! A request in one form for all protocols.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use protocol::relay::{HeaderFields, Request, RequestHead, header_bytes};
 
-/// A job that is taken, complete with its body once it starts.
+/// The request of a job that was accepted. Its body is complete once the job starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// The server's number in the binary form, else one of our own.
+    /// The server's number in the binary form; otherwise one that this worker gives.
     pub(crate) number: u32,
     pub(crate) request_id: String,
     pub(crate) model: String,
@@ -50,7 +50,7 @@ impl Order {
         }
     }
 
-    /// The body is still to come.
+    /// An order whose body is still to come.
     pub(crate) fn from_head(number: u32, head: RequestHead) -> Self {
         Self {
             number,
@@ -63,17 +63,18 @@ impl Order {
         }
     }
 
-    /// Whether its path belongs to what is lent: the consumer APIs, and nothing else that a model
-    /// server offers to who is beside it, such as the deletion of models.
+    /// Whether its method and path are lent. Any POST below `/v1/` is, and a few other requests. A
+    /// model server's own paths, such as those that delete models, are not.
     pub(crate) fn is_served(&self) -> bool {
         let path = self.path.split(['?', '#']).next().unwrap_or_default();
         let path = plain(path);
         let mut parts = path.split(['/', '\\']);
-        // Backends differ in how they read such a path, so none that climbs is passed on.
+        // Backends differ in how they resolve `..`, so no path with it is passed on.
         path.starts_with("/v1/") && !parts.any(|part| part == "..") && self.may_ask(&path)
     }
 
-    /// Whether the path is one that is asked by other methods than `POST`: lists of models, and earlier answers.
+    /// Whether this method may be used at the path: `POST` anywhere, `GET` for models and earlier answers,
+    /// `DELETE` for earlier answers.
     fn may_ask(&self, path: &str) -> bool {
         let answer = path.starts_with("/v1/responses/");
         match self.method {
@@ -85,7 +86,7 @@ impl Order {
     }
 }
 
-/// A path in lower case, with the marks that part it.
+/// A path in lower case, in which encoded dots, slashes and backslashes are decoded.
 fn plain(path: &str) -> Cow<'_, str> {
     if path.bytes().all(|byte| byte != b'%' && !byte.is_ascii_uppercase()) {
         return path.into();
@@ -94,7 +95,7 @@ fn plain(path: &str) -> Cow<'_, str> {
     path.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/").into()
 }
 
-/// The headers that can be sent, whose values share the memory of the fields.
+/// The headers that can be sent. Their values share the memory of the fields.
 fn of_fields(fields: &HeaderFields) -> HeaderMap {
     let values = fields.iter().map(|(name, value)| {
         (HeaderName::from_bytes(name), HeaderValue::from_maybe_shared(fields.share(value)))
@@ -109,14 +110,14 @@ pub(crate) fn headers<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a Strin
     }))
 }
 
-/// A name or value that cannot be sent is dropped.
+/// Drops headers whose name or value cannot be sent.
 fn sendable<N, V>(
     pairs: impl Iterator<Item = (Result<HeaderName, N>, Result<HeaderValue, V>)>,
 ) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
         if let (Ok(name), Ok(value)) = (name, value) {
-            // Headers beyond the map's own bound are dropped, too.
+            // Headers beyond the map's own bound are dropped as well.
             let _ = headers.try_append(name, value);
         }
     }

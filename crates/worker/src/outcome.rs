@@ -9,40 +9,40 @@ use crate::room::GiveUpReason;
 const FIRST: Duration = Duration::from_secs(1);
 const LAST: Duration = Duration::from_secs(30);
 
-/// A server that refused is asked again, but not often: somebody has to change something first.
+/// A server that refused is asked again, but seldom: people must change something first.
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
 /// A server that drained takes a moment to come back.
 const AFTER_DRAIN: Duration = Duration::from_secs(2);
 
-/// After a link that stood this long, the next failure starts from the shortest wait.
+/// After a link that lasted this long, the next failure starts from the shortest wait.
 pub(crate) const GOOD: Duration = Duration::from_secs(10);
 
-/// The end of a link, or of the try for one.
+/// How a link ended, or why dialling it failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It is not to be tried again.
     Over(GiveUpReason),
-    /// The server does not want this worker.
+    /// The server refused this worker.
     Refused(String),
-    /// The server lets nobody in for a moment, not even with the right secret.
+    /// The server accepts no worker for a moment, not even with the right secret.
     Throttled(String),
-    /// The server drained, as it had said it would.
+    /// The server drained, as it had announced.
     Drained(String),
-    /// The link was given up over a job that was wrong in itself: nobody is at fault.
+    /// The link was given up because of a job that was itself at fault, and neither end is.
     Spent(String),
-    /// The link broke or never came about.
+    /// The link broke, or could not be made.
     Lost {
         reason: String,
-        /// How long it stood after the registration.
+        /// How long it lasted after the registration; `None` if it was never registered.
         stood: Option<Duration>,
     },
 }
 
-/// The end of a link that stood.
+/// What follows the end of a link.
 #[derive(Debug)]
 pub(crate) enum LinkEnd {
-    /// It should be tried again.
+    /// The link should be dialled again.
     Again(Outcome),
     /// The worker ends; this many jobs were not finished.
     Left(usize),
@@ -53,7 +53,7 @@ pub(crate) enum LinkEnd {
 pub struct WorkerEnd {
     /// How many requests were not finished when the time to drain was over.
     pub cut_off: usize,
-    /// Why a room was given up, if one was; the last one, if there were several.
+    /// Why a room was given up, if one was; the reason of the last one, if there were several.
     pub gave_up: Option<GiveUpReason>,
 }
 

@@ -1,7 +1,7 @@
 //! Patience with a backend that takes no requests: it restarts, or loads its model.
 //!
-//! A Warren server has such a job wait in its own queue, or gives it to another worker. Other servers
-//! and protocols have no word for it, so the job waits here.
+//! A Warren server keeps such a job in its own queue, or gives it to another worker. Other servers
+//! and protocols have no message for that, so the job waits here.
 
 use std::{future::Future, time::Duration};
 
@@ -16,8 +16,8 @@ use wire::dial::jitter;
 /// The delays between two tries.
 const RETRY: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
 
-/// Asks until the backend takes the request, or until there was this much patience: then the last refusal is the
-/// answer. Other failures end it at once.
+/// Asks until the backend takes the request, or until `patience` is over; then the last refusal is the answer.
+/// Any other failure is returned at once.
 pub(crate) async fn until_ready<F>(
     patience: Duration,
     ask: impl Fn() -> F,

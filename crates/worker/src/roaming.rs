@@ -1,5 +1,5 @@
-//! Links to servers whose addresses change. The last known address is dialled first; if the server is not there, it is
-//! searched for. A server gets the secret only after it has proved that it is the right one.
+//! Links to servers whose addresses change. The last known address is dialled first; if the server does not answer
+//! there, it is searched for. A server gets the secret only after it has proved that it is the right one.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
@@ -13,15 +13,15 @@ use crate::{
     dialer::{DialFuture, Dialer, NetDialer},
 };
 
-/// How long a server may take at one address, before the next is tried.
+/// How long an attempt at one address may take before the next is tried.
 const ATTEMPT: Duration = Duration::from_secs(8);
 
-/// Work of a [`Whereabouts`].
+/// A future of a [`Whereabouts`].
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Where one server may be, and how to distinguish it from others.
 pub trait Whereabouts: Send + Sync + 'static {
-    /// Where it was, the latest first.
+    /// The addresses at which it was reached, the latest first.
     fn known(&self) -> Vec<Url>;
 
     /// The addresses that a search finds now.
@@ -30,15 +30,16 @@ pub trait Whereabouts: Send + Sync + 'static {
     /// Checks, without sending the secret, that this server is at this address; or says why not.
     fn check<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Remembers that it was reached there.
+    /// Remembers that the server was reached at this address.
     fn reached<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, ()>;
 }
 
-/// Links over the network to servers that may be elsewhere tomorrow.
+/// Links over the network to servers whose addresses may change.
 pub struct RoamingDialer(Vec<(Url, Arc<dyn Whereabouts>)>);
 
 impl RoamingDialer {
-    /// Links to these servers, each by the URL of its [`ServerTarget`]. Others are dialled where they are.
+    /// Finds these servers, each identified by the URL of its [`ServerTarget`]. Other servers are dialled
+    /// at their URL.
     pub fn new(servers: Vec<(Url, Arc<dyn Whereabouts>)>) -> Self {
         Self(servers)
     }
@@ -64,12 +65,13 @@ async fn find(
         Err(error) => error,
     };
     let mut found = whereabouts.search().await;
-    // Those have been tried just before.
+    // The known addresses were tried just before.
     found.retain(|url| !known.contains(url));
     match first_of(&found, whereabouts, server).await {
         Ok(link) => Ok(link),
         Err(error) if is_answer(&error) => Err(error),
-        // The failure at the known address is the one that a user can act on: the others come from a search.
+        // The failure at the known address is the one that people can act on. The other addresses come from
+        // a search.
         Err(_) => Err(failed),
     }
 }
@@ -88,7 +90,7 @@ async fn first_of(
                 return Ok(link);
             }
             Err(error) if is_answer(&error) => return Err(error),
-            // Another server at an address says more than an address where nobody answers.
+            // That another server answered says more than that no server did.
             Err(error) if failed.is_none() || matches!(error, DialError::NotTheServer(_)) => {
                 failed = Some(error);
             }
@@ -108,7 +110,7 @@ async fn attempt(
     NetDialer.dial(&server.at(url.clone())).await
 }
 
-/// Whether the server itself has refused: then it is not looked for elsewhere.
+/// Whether the server itself has refused. Then it is not searched for.
 fn is_answer(error: &DialError) -> bool {
     let refused =
         [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::SERVICE_UNAVAILABLE];

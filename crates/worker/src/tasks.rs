@@ -11,11 +11,11 @@ use tracing::Instrument;
 
 use crate::{job::Job, lent::LoadGuard, order::Order, reply::Reply};
 
-/// The running jobs of one link, by the link's number for them. Dropping it closes their connections to
-/// the backend.
+/// The running jobs of one link, by their numbers on it. Dropping this closes their connections to the
+/// backend.
 #[derive(Default)]
 pub(crate) struct JobTasks {
-    /// Each ends with its number.
+    /// Each task returns its job's number.
     tasks: JoinSet<u32>,
     running: HashMap<u32, RunningTask>,
 }
@@ -29,7 +29,7 @@ struct RunningTask {
 /// A job's task has ended.
 pub(crate) struct TaskEnd {
     pub(crate) number: u32,
-    /// The task broke, and reported nothing to the server.
+    /// Whether the task panicked, and so has reported nothing to the server.
     pub(crate) panicked: bool,
 }
 
@@ -43,15 +43,15 @@ impl JobTasks {
         self.running.insert(number, RunningTask { task, stop: Some(stop) });
     }
 
-    /// Has a job stop and tell the server why.
+    /// Makes a job stop and tell the server why.
     pub(crate) fn stop(&mut self, number: u32, why: JobFailure) {
         if let Some(stop) = self.running.get_mut(&number).and_then(|job| job.stop.take()) {
-            // A job that has just ended needs no stopping.
+            // The job may have ended meanwhile.
             let _ = stop.send(why);
         }
     }
 
-    /// Waits for the end of a job, for ever if there is none. Cancel safe.
+    /// Waits for the end of a job; for ever if none runs. Cancel safe.
     pub(crate) async fn ended(&mut self) -> TaskEnd {
         loop {
             let Some(ended) = self.tasks.join_next().await else {
@@ -63,7 +63,7 @@ impl JobTasks {
         }
     }
 
-    /// The end of a job that is known already.
+    /// The end of a job that has ended already.
     pub(crate) fn try_ended(&mut self) -> Option<TaskEnd> {
         let ended = self.tasks.try_join_next()?;
         self.forget(ended)
@@ -79,12 +79,12 @@ impl JobTasks {
             Ok(number) => (number, false),
             Err(error) => (self.number_of(error.id())?, error.is_panic()),
         };
-        // A task that was counted out before is not reported twice.
+        // A task whose end was reported before is not reported again.
         self.running.remove(&number)?;
         Some(TaskEnd { number, panicked })
     }
 
-    /// The number of a task that reported none, which is rare.
+    /// The number of a task that panicked, and so did not return it.
     fn number_of(&self, task: Id) -> Option<u32> {
         let mut running = self.running.iter();
         running.find(|(_, job)| job.task == task).map(|(number, _)| *number)

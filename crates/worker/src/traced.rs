@@ -11,7 +11,8 @@ use traces::{
 
 use crate::order::Order;
 
-/// A request to a backend that is being recorded. It ends when it is dropped: a job is ended by dropping it, too.
+/// The span of a request to a backend. Its drop ends and records it, because a job may be ended by a drop as
+/// well.
 pub(crate) struct BackendSpan {
     traces: Traces,
     span: Span,
@@ -20,7 +21,8 @@ pub(crate) struct BackendSpan {
 }
 
 impl BackendSpan {
-    /// The span of an order, if it is a part of a trace that is recorded. The backend gets it as its parent.
+    /// Begins the span of an order, if the order belongs to a sampled trace. The backend gets this span as
+    /// its parent.
     pub(crate) fn begin(
         traces: Option<&Traces>,
         place: &str,
@@ -52,13 +54,13 @@ impl BackendSpan {
         Some(Box::new(Self { traces: traces.clone(), span, is_whole: false }))
     }
 
-    /// The backend has a slot for it from now on; until then it waited at the worker.
+    /// Notes that the request has a slot of the backend now. Until then it waited at the worker.
     pub(crate) fn note_slot(&mut self) {
         let waited = nanoseconds(SystemTime::now()).saturating_sub(self.span.start) / 1_000_000;
         self.span.attributes.push(("warren.slot_wait_ms", waited.into()));
     }
 
-    /// The head of the answer is there.
+    /// Notes that the head of the answer has come.
     pub(crate) fn answered(&mut self, status: StatusCode) {
         let began = nanoseconds(SystemTime::now()).saturating_sub(self.span.start) / 1_000_000;
         self.span.attributes.push(("http.response.status_code", status.as_u16().into()));
@@ -68,7 +70,7 @@ impl BackendSpan {
         }
     }
 
-    /// The answer is complete.
+    /// Notes that the answer is complete.
     pub(crate) fn note_whole(&mut self) {
         self.is_whole = true;
     }

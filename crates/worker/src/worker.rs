@@ -34,18 +34,18 @@ pub enum NotAWorker {
     /// The server of a room cannot be used.
     #[error("the server of the room cannot be used: {0}")]
     Server(#[source] NotABackend),
-    /// A participant is one backend.
+    /// A room is given, and several backends. A participant is one backend.
     #[error("one participant of a room lends one backend: start a worker for each")]
     SeveralInRoom,
-    /// Nodes know no rooms.
+    /// A room is given, and the node protocol, which has no rooms.
     #[error("a room is joined as a relay worker or by a tunnel, not as a node")]
     NodeInRoom,
-    /// Models of a cloud are not lent to others: the worker's owner pays for them.
+    /// Models of a cloud are not lent to others, because the worker's owner would pay for them.
     #[error(
         "the models of a cloud ({0}) are lent to no room and over no node protocol: others would cost you money"
     )]
     CloudForOthers(String),
-    /// Tunnels lead into rooms.
+    /// The tunnel protocol is given, but no room. Tunnels lead into rooms.
     #[error("a tunnel leads into a room: say which")]
     TunnelToNoRoom,
 }
@@ -77,9 +77,9 @@ const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(10);
 /// Lends backends to servers.
 pub struct Worker {
     pub(crate) config: WorkerConfig,
-    /// Those of the configuration, until the worker runs.
+    /// The backends of the configuration.
     lent: Vec<Arc<LentBackend>>,
-    /// Those that come and go.
+    /// The found backends, which come and go.
     found: Option<watch::Receiver<Vec<Lend>>>,
     pub(crate) present: Arc<Backends>,
     /// Each server, with the room to join there.
@@ -100,8 +100,8 @@ impl Worker {
         }
     }
 
-    /// The same; beside the backends of the configuration, if there are any, it lends those in
-    /// `found`, as long as they are in it. Each is one by its [place](Lend::place).
+    /// The same, but the worker also lends the backends in `found`, each for as long as it is in
+    /// the list. They are identified by their [place](Lend::place).
     ///
     /// # Errors
     /// [`NotAWorker`] when there is no server, or a backend of the configuration cannot be used.
@@ -159,8 +159,8 @@ impl Worker {
         Self { events: EventSink(Some(observer)), ..self }
     }
 
-    /// Lends until `shutdown`; then takes nothing new, finishes what is in flight within the
-    /// drain time-out, and returns. Dropping this future cuts everything off at once.
+    /// Lends until `shutdown`. Then takes no new requests, finishes those in flight within the
+    /// drain time-out, and returns. Dropping this future cuts off all requests at once.
     pub async fn run(mut self, shutdown: CancellationToken) -> WorkerEnd {
         let mut found = self.found.take();
         let mut crew = Crew::new(&self, shutdown.clone());
@@ -170,17 +170,17 @@ impl Worker {
         let mut all = WorkerEnd::default();
         loop {
             if let Some(found) = &mut found {
-                // Marked as seen with the look, so that a change in between wakes the loop again.
+                // Marked as seen in the same step, so that a later change wakes the loop again.
                 crew.follow(&found.borrow_and_update());
             }
             tokio::select! {
                 Some(ended) = crew.tasks.join_next() => {
-                    // A backend that has failed must not take the others down.
+                    // A backend whose task has panicked must not end the others.
                     let ended = ended.unwrap_or_default();
                     all.cut_off += ended.cut_off;
                     all.gave_up = ended.gave_up.or(all.gave_up);
                 }
-                // The list is not followed any more; the loop ends when the last backend has been drained.
+                // From now on the list is ignored, and the loop ends when the last backend is drained.
                 () = shutdown.cancelled(), if found.is_some() => found = None,
                 () = models::changed(&mut found), if found.is_some() => {}
                 else => return all,
@@ -219,7 +219,7 @@ impl Worker {
         }
     }
 
-    /// The worker's name; with several backends also which one it is.
+    /// The worker's name; with several backends, the backend is added.
     fn link_name(&self, lent: &LentBackend, is_alone: bool) -> String {
         match is_alone {
             true => self.config.name.clone(),

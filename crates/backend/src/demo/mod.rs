@@ -1,7 +1,7 @@
 //! A backend without a model, for the first minute with Warren.
 //!
 //! It answers in the exact shapes of the APIs with a fixed text that says that it is a demo. The
-//! same prompt always gets the same words. It goes on with an answer that has begun.
+//! same prompt always gets the same words. It can continue an answer that has begun.
 //!
 //! - `question`: a request in any of the APIs
 //! - `text`: the words
@@ -37,7 +37,7 @@ pub const DEMO_MODEL: &str = "warren-demo";
 /// How the demo behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DemoConfig {
-    /// Words per second of a stream; 0: as fast as they are taken.
+    /// Words per second of a stream; 0: as fast as the client reads.
     pub tokens_per_second: u32,
     /// How many requests it serves at once; 0 counts as 1.
     pub max_concurrent: u32,
@@ -58,19 +58,19 @@ pub struct DemoBackend {
 
 /// An answer in the making, whatever the API.
 struct Reply {
-    /// The part that makes its ids its own.
+    /// The part of its ids that makes them unique.
     id: String,
     /// Seconds since 1970.
     created: u64,
     question: Question,
-    /// The words, each with the space that ends it.
+    /// The words, each with the space after it.
     words: Vec<&'static str>,
-    /// Whether `max_tokens` cut it.
+    /// Whether it was cut at `max_tokens`.
     cut: bool,
 }
 
 impl DemoBackend {
-    /// A demo with its pace.
+    /// A demo with this configuration.
     pub fn new(config: DemoConfig) -> Self {
         Self { config, answers: AtomicU64::new(0) }
     }
@@ -80,7 +80,7 @@ impl DemoBackend {
         vec![DEMO_MODEL.to_owned()]
     }
 
-    /// The facts about it: it goes on with answers that have begun.
+    /// The facts about its model: it can continue answers that have begun.
     pub fn facts(&self) -> FactsByModel {
         let continuation = Some(Continuation::LastMessage);
         [(DEMO_MODEL.to_owned(), ModelFacts { continuation, ..ModelFacts::default() })].into()
@@ -91,7 +91,7 @@ impl DemoBackend {
         Endpoint::ALL.into_iter().filter(|endpoint| Api::of(*endpoint).is_some()).collect()
     }
 
-    /// Answers; never fails, as nothing is behind it.
+    /// Answers a request. Never fails, because there is no server behind it.
     pub fn send(&self, ask: &BackendRequest) -> Answer {
         let path = ask.path_and_query.split('?').next().unwrap_or_default();
         if path == "/v1/models" {
@@ -150,7 +150,7 @@ impl Reply {
         self.words.concat()
     }
 
-    /// How an OpenAI-style answer says that it is over.
+    /// Why the answer has ended, in the words of OpenAI's older APIs.
     fn finish_reason(&self) -> &'static str {
         if self.cut { "length" } else { "stop" }
     }

@@ -31,7 +31,7 @@ impl Api {
     }
 }
 
-/// All that the demo takes from a request.
+/// The parts of a request that the demo uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) api: Api,
@@ -39,7 +39,7 @@ pub(super) struct Question {
     pub(super) stream: bool,
     pub(super) include_usage: bool,
     pub(super) max_tokens: Option<usize>,
-    /// A guess: four bytes each.
+    /// An estimate: four bytes for each token.
     pub(super) prompt_tokens: usize,
     /// The conversation before the answer, as text.
     pub(super) prompt: String,
@@ -112,7 +112,8 @@ impl Fields<'_> {
     }
 }
 
-/// The conversation before the answer, and the beginning of the answer if the assistant said the last thing.
+/// The conversation before the answer, and the beginning of the answer if the last message is the
+/// assistant's.
 fn said(api: Api, raw: &str) -> (String, String) {
     let value: Value = serde_json::from_str(raw).unwrap_or_default();
     match (api, value) {

@@ -37,7 +37,7 @@ fn end(reply: &Reply, events: &mut Events) {
     events.add(json!({"type": kind, "response": response(reply, ResponseState::Over)}));
 }
 
-/// Events of this API are numbered.
+/// Collects events with their sequence numbers, which this API wants.
 #[derive(Default)]
 struct Events {
     script: Script,

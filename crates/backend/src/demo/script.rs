@@ -18,7 +18,7 @@ struct Step {
 }
 
 impl Script {
-    /// All at once.
+    /// One step with all bytes.
     pub(super) fn whole(bytes: Bytes) -> Self {
         Self([Step { bytes, word: false }].into())
     }
@@ -28,17 +28,17 @@ impl Script {
         self.push(sse(name, &data.to_string()), false);
     }
 
-    /// Adds an event that brings one word.
+    /// Adds an event with one word, which is sent at the pace of words.
     pub(super) fn word(&mut self, name: &str, data: &Value) {
         self.push(sse(name, &data.to_string()), true);
     }
 
-    /// Adds the end that OpenAI's older APIs have.
+    /// Adds `[DONE]`, the end of a stream in OpenAI's older APIs.
     pub(super) fn done(&mut self) {
         self.push(sse("", "[DONE]"), false);
     }
 
-    /// Begins to send, with this many words per second; 0: as fast as they are taken.
+    /// Begins to send, with this many words per second; 0: as fast as the client reads.
     pub(super) fn play(self, pace: u32) -> DemoBody {
         let gap = if pace == 0 { Duration::ZERO } else { Duration::from_secs(1) / pace };
         DemoBody { steps: self.0, gap, next: Instant::now() }
@@ -66,7 +66,7 @@ pub struct DemoBody {
 }
 
 impl DemoBody {
-    /// A body that is there at once.
+    /// A body whose bytes all come at once.
     pub(crate) fn whole(body: String) -> Self {
         Script::whole(Bytes::from(body)).play(0)
     }
@@ -75,7 +75,8 @@ impl DemoBody {
         let step = self.steps.front()?;
         if step.word && !self.gap.is_zero() {
             sleep_until(self.next).await;
-            // A reader that was away does not get the missed text in a burst.
+            // Counted from now, so that a reader that paused does not get the missed words in a
+            // burst.
             self.next = Instant::now() + self.gap;
         }
         self.steps.pop_front().map(|step| step.bytes)

@@ -1,4 +1,4 @@
-//! The words, and where an answer that has begun is in them.
+//! The words of the demo, and how much of them an answer that has begun holds already.
 
 const OPENING: &str = "This is Warren's built-in demo. No model is running: these words are \
 fixed, and they travel the same way as a real answer would, from a worker over its link to the \
@@ -25,8 +25,8 @@ const CLOSING: &str = "To get a real answer, start a model server on this machin
 Ollama, llama.cpp, vLLM or LM Studio: Warren finds it by itself. To lend the models of another \
 machine, run there the line that `warren invite` prints.";
 
-/// The answer to a prompt in words, each with the space that ends it, after its beginning. One that is not its own
-/// changes nothing.
+/// The words of the answer to a prompt, each with the space after it, without those that `begun` holds already. If
+/// `begun` is not the beginning of this answer, it is ignored.
 pub(super) fn rest(prompt: &str, begun: &str) -> Vec<&'static str> {
     let mut words = words(hash(prompt));
     if let Some(said) = said(&words, begun) {
@@ -35,7 +35,7 @@ pub(super) fn rest(prompt: &str, begun: &str) -> Vec<&'static str> {
     words
 }
 
-/// The prompt of a text completion, without the beginning of its answer, and that.
+/// Splits the text of a completion into its prompt and the beginning of its answer.
 pub(super) fn split_prompt(text: &str) -> (&str, &str) {
     let first = OPENING.split_inclusive(' ').next().unwrap_or(OPENING);
     let cuts = text.rmatch_indices(first).map(|(at, _)| text.split_at(at));
@@ -43,10 +43,10 @@ pub(super) fn split_prompt(text: &str) -> (&str, &str) {
     cuts.take(MAX_CUTS).find(is_own).unwrap_or((text, ""))
 }
 
-/// How many places of a prompt are looked at for the beginning of its answer.
+/// How many places of a text are tried as the beginning of the answer, at most.
 const MAX_CUTS: usize = 16;
 
-/// How many of the words are there already, if it is only them.
+/// How many of the words `begun` holds; `None` if it holds anything else.
 fn said(words: &[&str], begun: &str) -> Option<usize> {
     let mut rest = begun;
     let said = words.iter().take_while(|word| {
@@ -65,7 +65,7 @@ pub(super) fn hash(text: &str) -> u64 {
     })
 }
 
-/// The answer to a prompt of this hash.
+/// The answer to a prompt with this hash.
 fn words(hash: u64) -> Vec<&'static str> {
     // The remainder is less than four.
     let topic = TOPICS[(hash % TOPICS.len() as u64) as usize];

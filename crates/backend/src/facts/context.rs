@@ -1,16 +1,16 @@
-//! The length of a model's context: what is asked for, what is in force, and what people must know of it.
+//! The length of a model's context: what is asked for, what is in force, and advice about it.
 
 use base::ModelFacts;
 
 use super::ServerKind;
 use crate::http::HttpBackend;
 
-/// A context that is shorter than this cuts the prompts of agents.
+/// A context that is shorter than this is too short for the prompts of agents.
 const SHORT: u64 = 16_384;
 
 impl HttpBackend {
-    /// How long a context to ask for with a request for this model, by the server's own name: `None` where none is
-    /// set, or where the server cannot be asked for one.
+    /// The length of the context to ask for with a request for this model, in tokens. `model`: the server's name
+    /// for it. `None` if no context is configured, or if the server cannot be asked for one.
     pub fn num_ctx(&self, model: &str) -> Option<u64> {
         let wanted = self.context?;
         let known = self.known();
@@ -19,12 +19,13 @@ impl HttpBackend {
         is_ollama.then(|| longest.map_or(wanted, |longest| wanted.min(longest)))
     }
 
-    /// Whether it is asked in its own API for the context that is set.
+    /// Whether it must be asked in Ollama's own API, because a context is configured.
     pub(crate) async fn is_asked_natively(&self) -> bool {
         self.context.is_some() && self.kind().await == Some(ServerKind::Ollama)
     }
 
-    /// Advice about the contexts of its models, each with the model that it is about, if it is about one.
+    /// Advice about the contexts of its models. `None` in place of a model: the advice is about the
+    /// server.
     pub fn advice(&self) -> Vec<(Option<String>, String)> {
         let known = self.known();
         match (known.kind, self.context) {
@@ -39,7 +40,7 @@ impl HttpBackend {
         }
     }
 
-    /// Logs each advice once.
+    /// Logs each new advice once.
     pub(crate) fn log_advice(&self) {
         let advice = self.advice();
         let mut known = self.known();
@@ -56,7 +57,7 @@ impl HttpBackend {
 const NO_OLLAMA: &str = "`context` cannot be set at this backend, as it is no Ollama: start the model server with its \
                          own option, such as -c of llama.cpp";
 
-/// Advice about a model's context. `wanted`: the one that is set.
+/// Advice about a model's context. `wanted`: the configured context.
 fn of_model(facts: &ModelFacts, wanted: Option<u64>) -> Option<String> {
     let longest = facts.max_context_tokens?;
     match (wanted, facts.context_tokens) {

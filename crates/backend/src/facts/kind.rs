@@ -3,7 +3,8 @@
 use base::Continuation;
 use serde_json::Value;
 
-/// A program that serves models, as far as more can be learned from it than its list tells.
+/// A program that serves models. All that Warren knows how to ask for more than its list have a
+/// variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerKind {
     /// Ollama.
@@ -21,7 +22,8 @@ pub enum ServerKind {
 }
 
 impl ServerKind {
-    /// The program that names its models' owners so in its list; `None` where that could be several.
+    /// The program that writes this owner into its list of models; `None` if several programs do, or
+    /// none.
     pub(crate) fn of_owner(owner: &str) -> Option<Self> {
         match owner {
             "library" => Some(Self::Ollama),
@@ -35,8 +37,8 @@ impl ServerKind {
     }
 }
 
-/// How a server of this kind goes on with answers, by the version that it reports; `None` where it does not, or
-/// does not tell. An older one takes no notice of the request and begins again.
+/// How a server of this kind continues answers, by the version that it reports; `None` if it cannot, or does
+/// not tell. An older version ignores the request to continue and begins anew.
 pub(super) fn continuation(kind: ServerKind, body: &[u8]) -> Option<Continuation> {
     let since = match kind {
         ServerKind::Vllm => [0, 6, 4],

@@ -12,24 +12,26 @@ use crate::config::Continues;
 pub(crate) struct Known {
     /// Which program it is, once that is known.
     pub(crate) kind: Option<ServerKind>,
-    /// Whether it was out of reach since: another program may be there now.
+    /// Whether it could not be reached since then, so that another program may answer at its
+    /// address now.
     pub(crate) is_stale: bool,
     /// The names of its list.
     pub(crate) names: Vec<String>,
     /// The facts in its list.
     pub(crate) listed: FactsByModel,
-    /// Of a Warren the endpoints without a translation that its list names.
+    /// The endpoints without a translation that its list names; only a Warren's list does.
     pub(crate) untranslated: Option<Endpoints>,
     /// The facts from a closer look.
     pub(crate) looked: FactsByModel,
-    /// The facts that an Ollama showed about models, by their digests. They never change.
+    /// The answers of an Ollama's `/api/show`, by the digests of the models. They never change.
     pub(crate) shown: HashMap<String, Shown>,
-    /// The models about whose contexts people were advised; `None` stands for the server itself.
+    /// The models about whose contexts advice was logged; `None` stands for the server itself.
     pub(crate) advised: HashSet<Option<String>>,
 }
 
 impl Known {
-    /// All of it, by the server's own names. `continues`: how it goes on with answers, if that is set.
+    /// All facts, by the server's own names. `continues`: how it continues answers, if that is
+    /// configured.
     pub(crate) fn facts(&self, continues: Option<Continues>) -> FactsByModel {
         let mut facts = self.looked.clone();
         for (name, listed) in &self.listed {
@@ -45,18 +47,19 @@ impl Known {
         facts
     }
 
-    /// Which program it is, and whether another may be there now.
+    /// Which program it is, and whether that is out of date, see [`Self::is_stale`].
     pub(crate) fn kind_as_known(&self) -> (Option<ServerKind>, bool) {
         (self.kind, self.is_stale)
     }
 
-    /// The facts from a closer look at a model, whose tag may be left out.
+    /// The facts from a closer look at a model. `name` may lack the tag `latest`.
     pub(crate) fn of_model(&self, name: &str) -> Option<&ModelFacts> {
         let other = || ModelName::from(name).with_or_without_latest();
         self.looked.get(name).or_else(|| self.looked.get(other()?.as_str()))
     }
 
-    /// Takes what a closer look gave. A model that is not loaded any more costs what it did.
+    /// Takes the facts from a closer look. A model that is no longer loaded keeps the memory and
+    /// the context that it had.
     pub(crate) fn look(&mut self, seen: FactsByModel) {
         let kept = |(name, facts): (String, ModelFacts)| {
             let before = self.looked.get(&name).cloned().unwrap_or_default();

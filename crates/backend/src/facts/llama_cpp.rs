@@ -1,12 +1,12 @@
-//! The facts in `/props` of llama.cpp's server about the one model that it has, and whether it goes on with answers.
+//! The facts in `/props` of llama.cpp's server about its only model, and whether it continues answers.
 
 use base::{Capabilities, Capability, Continuation, ModelFacts};
 use serde_json::{Value, json};
 
-/// The beginning of an answer that no template has by itself.
+/// The beginning of an answer, in words that no chat template contains.
 const BEGINNING: &str = "It has begun, and";
 
-/// The facts in `/props`; `None` when it is no such answer.
+/// The facts in an answer of `/props`; `None` if the body is not one.
 pub(super) fn props(body: &[u8]) -> Option<ModelFacts> {
     let told: Value = serde_json::from_slice(body).ok()?;
     let settings = told.get("default_generation_settings")?;
@@ -21,14 +21,16 @@ pub(super) fn begun() -> Value {
     json!({"messages": [message("user", "Begin."), message("assistant", BEGINNING)]})
 }
 
-/// How it goes on with answers, by the prompt that it makes of [`begun`]: it is asked, since that depends on its version,
-/// its flags (`--no-prefill-assistant`) and the model's template. Nothing follows the beginning exactly if it does.
+/// How it continues answers, by the prompt that it makes of [`begun`]. Its version does not tell: that depends on its
+/// flags (`--no-prefill-assistant`) and the model's template as well. It continues answers exactly if nothing follows
+/// the beginning in that prompt.
 pub(super) fn continuation(body: &[u8]) -> Option<Continuation> {
     let told: Value = serde_json::from_slice(body).ok()?;
     told["prompt"].as_str()?.ends_with(BEGINNING).then_some(Continuation::LastMessage)
 }
 
-/// The capabilities by its template and its inputs. A model without a template says nothing.
+/// The capabilities, by the chat template and the kinds of input. `None` for a model without a
+/// template.
 fn capabilities(told: &Value) -> Option<Capabilities> {
     let template = told["chat_template"].as_str()?;
     let modalities = &told["modalities"];

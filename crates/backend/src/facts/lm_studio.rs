@@ -9,10 +9,10 @@ struct Models {
     data: Vec<Value>,
 }
 
-/// The facts of its models; `None` when it is no such list.
+/// The facts of its models; `None` if the body is not such a list.
 pub(super) fn models(body: &[u8]) -> Option<FactsByModel> {
     let Models { data } = serde_json::from_slice(body).ok()?;
-    // Other servers answer any path with some list: theirs tells no state.
+    // Other servers may answer any path with a list of models. Theirs has no `state`.
     if !data.is_empty() && data.iter().all(|model| model["state"].as_str().is_none()) {
         return None;
     }

@@ -1,4 +1,5 @@
-//! Asks a model server in its own API what its list does not tell. What cannot be learned stays unknown.
+//! Asks a model server in its own API for facts that its list does not tell. A fact that it does not
+//! answer stays unknown.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,10 +25,11 @@ use crate::{
     models::{DEADLINE, MAX_LIST},
 };
 
-/// How many models of an Ollama are asked for at one look; the others at the next ones.
+/// How many models of an Ollama are asked about in one look, at most. The next looks ask about the
+/// others.
 const MAX_SHOWN: usize = 64;
 
-/// How many of them at once.
+/// How many of them are asked about at the same time.
 const SHOWN_AT_ONCE: usize = 4;
 
 /// How long a look may take.
@@ -45,14 +47,14 @@ impl HttpBackend {
             return false;
         }
         let before = self.facts();
-        // What was learned until then is kept.
+        // On time-out, the facts that were learned until then are kept.
         let _ = timeout(LOOK, self.look()).await;
         self.log_advice();
         self.facts() != before
     }
 
-    /// Which program it is, asked for if that is not known or may have changed. A server that does not answer is
-    /// what it was.
+    /// Which program it is. Asks the server if that is unknown or may have changed. If it does not answer, the
+    /// earlier answer stands.
     pub async fn kind(&self) -> Option<ServerKind> {
         let (kind, is_stale) = self.known().kind_as_known();
         if kind.is_some() && !is_stale || self.is_cloud() {
@@ -102,7 +104,8 @@ impl HttpBackend {
         }
     }
 
-    /// With several models the server is a router, which would load one to tell its properties.
+    /// Asks only a server with exactly one model. One with several is a router, which would load a
+    /// model to tell its properties.
     async fn look_at_llama_cpp(&self) -> Result<(), BackendError> {
         let only = match self.known().names.as_slice() {
             [only] => only.clone(),
@@ -116,7 +119,7 @@ impl HttpBackend {
         Ok(())
     }
 
-    /// vLLM and SGLang go on with answers since a version of theirs.
+    /// vLLM and SGLang continue answers from a certain version on.
     async fn look_at_version(&self, kind: ServerKind) -> Result<(), BackendError> {
         let path = if kind == ServerKind::Vllm { "/version" } else { "/get_server_info" };
         let continuation = self.read(path, None, |body| kind::continuation(kind, body)).await?;
@@ -145,7 +148,7 @@ impl HttpBackend {
         Ok(())
     }
 
-    /// The facts that are known by now about an Ollama's models.
+    /// Stores the facts that are known by now about an Ollama's models.
     fn take_ollamas(&self, tags: &[Tag], loaded: Option<&FactsByModel>) {
         let mut known = self.known();
         let digests: HashSet<&str> = tags.iter().filter_map(|tag| tag.digest.as_deref()).collect();
@@ -160,7 +163,7 @@ impl HttpBackend {
         known.look(facts);
     }
 
-    /// The models that were not shown yet, each with its digest.
+    /// Digest and name of the models that `/api/show` was not asked about yet.
     fn unshown(&self, tags: &[Tag]) -> Vec<(String, String)> {
         let known = self.known();
         let tagged = tags.iter().filter_map(|tag| Some((tag.digest.clone()?, tag.name.clone())));
@@ -169,14 +172,14 @@ impl HttpBackend {
         unshown.into_iter().take(MAX_SHOWN).collect()
     }
 
-    /// The facts that it shows about one model: nothing, where it refuses.
+    /// The facts in `/api/show` about one model; empty if the server refuses.
     async fn show(&self, name: &str) -> Result<Shown, BackendError> {
         let body = Some(json!({"model": name}));
         Ok(self.read("/api/show", body, ollama::shown).await?.unwrap_or_default())
     }
 
-    /// The content of its answer, which is asked for with a body if there is one; `None` when it refuses, sends too
-    /// much or is not understood.
+    /// Asks at a path, by POST if there is a `body`, and returns what `content` reads from the answer. `None` if
+    /// the server refuses, sends too much or sends something else.
     async fn read<T>(
         &self,
         path: &str,
@@ -204,7 +207,7 @@ impl HttpBackend {
     }
 }
 
-/// The facts of an Ollama's models. `loaded`: `None` when it did not say which are.
+/// The facts of an Ollama's models. `loaded`: `None` if the server did not say which are loaded.
 fn of_ollama(
     tags: &[Tag],
     loaded: Option<&FactsByModel>,

@@ -33,7 +33,7 @@ struct TagJson {
     details: Value,
 }
 
-/// The models of `/api/tags`; `None` when it is no such list.
+/// The models in an answer of `/api/tags`; `None` if the body is not one.
 pub(crate) fn tags(body: &[u8]) -> Option<Vec<Tag>> {
     let Models { models } = serde_json::from_slice(body).ok()?;
     let tag = |TagJson { name, digest, size, details }| {
@@ -44,7 +44,7 @@ pub(crate) fn tags(body: &[u8]) -> Option<Vec<Tag>> {
     Some(models.into_iter().map(tag).collect())
 }
 
-/// `details`, which several answers have.
+/// The facts in `details`, a field of several answers.
 fn of_details(details: &Value) -> ModelFacts {
     let text = |name: &str| details[name].as_str().map(Box::from);
     ModelFacts {
@@ -55,7 +55,7 @@ fn of_details(details: &Value) -> ModelFacts {
     }
 }
 
-/// A count as people write it: `7.6B`.
+/// Reads a count with a unit, such as `7.6B`.
 fn count(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -74,14 +74,14 @@ fn count(text: &str) -> Option<u64> {
 #[derive(Deserialize)]
 struct LoadedJson {
     name: String,
-    /// Its bytes in all memory, a graphics card's included.
+    /// The memory that it takes, in bytes, a graphics card's included.
     #[serde(default)]
     size: Value,
     #[serde(default)]
     context_length: Value,
 }
 
-/// The loaded models, as `/api/ps` lists them; `None` when it is no such list.
+/// The loaded models in an answer of `/api/ps`; `None` if the body is not one.
 pub(crate) fn loaded(body: &[u8]) -> Option<FactsByModel> {
     let Models { models } = serde_json::from_slice(body).ok()?;
     let facts = |LoadedJson { name, size, context_length }| {
@@ -92,8 +92,8 @@ pub(crate) fn loaded(body: &[u8]) -> Option<FactsByModel> {
     Some(models.into_iter().map(facts).collect())
 }
 
-/// The facts in `/api/show`; `None` when it is no such answer. The context is the one that the model's own file
-/// sets, which is not its longest.
+/// The facts in an answer of `/api/show`; `None` if the body is not one. Its `context_tokens` is the context
+/// that the model's own file sets, which may be shorter than the longest.
 pub(crate) fn shown(body: &[u8]) -> Option<Shown> {
     let told: Value = serde_json::from_slice(body).ok()?;
     told.as_object()?;
@@ -110,7 +110,7 @@ pub(crate) fn shown(body: &[u8]) -> Option<Shown> {
     Some(Shown(facts.cleaned()))
 }
 
-/// `num_ctx` among a model's parameters, one a line.
+/// The value of `num_ctx` in a model's parameters, which stand one on a line.
 fn num_ctx(parameters: &str) -> Option<u64> {
     let mut lines = parameters.lines().map(str::split_whitespace);
     lines.find_map(|mut words| (words.next()? == "num_ctx").then(|| words.next()?.parse().ok())?)

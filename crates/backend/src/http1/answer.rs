@@ -8,7 +8,7 @@ use super::{
     head::{self, Begin, Head},
 };
 
-/// The most heads that only announce the answer.
+/// The most interim heads (status 1xx) before an answer.
 pub(super) const MAX_INTERIM: usize = 16;
 
 /// Reads one answer.
@@ -22,7 +22,7 @@ pub struct AnswerReader {
 
 #[derive(Debug)]
 enum Stage {
-    /// The bytes that are a part of a head, and how many others there were before it.
+    /// `held`: the bytes of an incomplete head. `interim`: how many interim heads came before it.
     Head {
         held: Vec<u8>,
         interim: usize,
@@ -30,12 +30,12 @@ enum Stage {
     Body(BodyReader),
 }
 
-/// The result of some bytes.
+/// What was read from some bytes.
 #[derive(Debug)]
 pub struct Fed {
     /// The head, once.
     pub head: Option<Head>,
-    /// Where in the bytes there is content of the body.
+    /// Where the content of the body stands in the bytes.
     pub content: Range<usize>,
 }
 
@@ -51,13 +51,13 @@ impl AnswerReader {
         matches!(&self.stage, Stage::Body(body) if body.is_over())
     }
 
-    /// Whether another request may be sent on the connection: the answer is complete, nothing came
-    /// behind it, and the backend keeps the connection.
+    /// Whether another request may be sent on the connection: the answer is complete, no bytes came
+    /// after it, and the backend keeps the connection.
     pub fn may_go_on(&self) -> bool {
         self.is_over() && self.keeps
     }
 
-    /// Reads the next bytes. The content in them is moved together.
+    /// Reads the next bytes. Moves the body's content in them together, so that it is one range.
     ///
     /// # Errors
     /// [`Malformed`]; nothing may be read after it.
@@ -81,12 +81,12 @@ impl AnswerReader {
     fn feed_body(&mut self, bytes: &mut [u8]) -> Result<Range<usize>, Malformed> {
         let Stage::Body(body) = &mut self.stage else { return Ok(0..0) };
         let (content, length) = body.feed(bytes)?;
-        // What stands behind the end is the answer to nothing.
+        // Bytes after the end belong to no request, so the connection cannot be used again.
         self.keeps &= length == bytes.len();
         Ok(content)
     }
 
-    /// The connection has ended.
+    /// Called when the connection has ended.
     ///
     /// # Errors
     /// [`Malformed`] when the answer is not complete.
@@ -99,7 +99,7 @@ impl AnswerReader {
     }
 }
 
-/// The head of the answer, and how many of `bytes` belong to it; `None` while it is not whole.
+/// The head of the answer, and how many of `bytes` belong to it; `None` while it is incomplete.
 fn read_head(
     held: &mut Vec<u8>,
     interim: &mut usize,
@@ -133,7 +133,8 @@ fn read_head(
     Ok(None)
 }
 
-/// Whether an empty line may end behind `before`: a head that comes byte by byte is not read as often.
+/// Whether an empty line may end after the first `before` bytes. So a head that comes byte by byte is
+/// not parsed at each byte.
 fn ends_a_head(bytes: &[u8], before: usize) -> bool {
     let new = &bytes[before.saturating_sub(3)..];
     let mut lines = memchr::memchr_iter(b'\n', new);

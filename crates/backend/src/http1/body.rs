@@ -1,16 +1,16 @@
-//! The body of an answer: where it ends, and what of the bytes is content.
+//! The body of an answer: where it ends, and which bytes are content.
 
 use std::ops::Range;
 
 use super::{MAX_FIELDS, Malformed};
 
-/// The most bytes of extensions behind the sizes of an answer's chunks.
+/// The most bytes of chunk extensions in one answer, together.
 pub(super) const MAX_EXTENSIONS: usize = 16 * 1024;
 
-/// The most bytes of headers behind a body.
+/// The most bytes of trailers after a body.
 pub(super) const MAX_TRAILERS: usize = 16 * 1024;
 
-/// How far a body is.
+/// How a body ends, and how much of it was read.
 #[derive(Debug)]
 pub(super) enum BodyReader {
     /// The number of bytes that are missing.
@@ -39,7 +39,7 @@ impl BodyReader {
         Self::Chunked(Chunked::default())
     }
 
-    /// Whether it tells itself where it ends.
+    /// Whether the body itself says where it ends, and not the end of the connection.
     pub(super) fn has_end(&self) -> bool {
         !matches!(self, Self::UntilClose { .. })
     }
@@ -52,8 +52,8 @@ impl BodyReader {
         }
     }
 
-    /// Reads bytes. Their content is moved together; returns where it stands, and how many bytes
-    /// belong to the body.
+    /// Reads bytes, and moves their content together. Returns where the content stands, and how
+    /// many of the bytes belong to the body.
     pub(super) fn feed(&mut self, bytes: &mut [u8]) -> Result<(Range<usize>, usize), Malformed> {
         let all = bytes.len();
         match self {
@@ -67,7 +67,7 @@ impl BodyReader {
         }
     }
 
-    /// The connection has ended.
+    /// Called when the connection has ended.
     pub(super) fn close(&mut self) -> Result<(), Malformed> {
         match self {
             Self::UntilClose { closed } => *closed = true,
@@ -86,10 +86,10 @@ fn at_most(length: usize, limit: u64) -> usize {
 #[derive(Debug, Default)]
 pub(super) struct Chunked {
     state: State,
-    /// The size of the chunk that is read, then what is missing of it.
+    /// The size of the current chunk; while its data is read, how much is missing.
     size: u64,
     extensions: usize,
-    /// The bytes behind the last chunk, if there are headers.
+    /// The trailers that have come after the last chunk.
     trailers: Vec<u8>,
     trailer_lines: usize,
 }
@@ -100,16 +100,16 @@ enum State {
     /// The first digit of a size.
     #[default]
     Start,
-    /// A further digit, or what follows the size.
+    /// A further digit, or a byte after the size.
     Size,
-    /// Behind the size and a space.
+    /// After the size and a space.
     Space,
     Extension,
     SizeLf,
     Data,
     DataCr,
     DataLf,
-    /// Behind the last chunk or a trailer: another one, or the end.
+    /// After the last chunk or a trailer: the first byte of a trailer, or of the end.
     End,
     Trailer,
     TrailerLf,
@@ -142,7 +142,7 @@ impl Chunked {
         Ok((content, at))
     }
 
-    /// Reads a byte that is no content.
+    /// Reads a byte that is not content.
     fn step(&mut self, byte: u8) -> Result<(), Malformed> {
         self.state = match (self.state, byte) {
             (State::Start, byte) => self.digit(byte)?,
@@ -178,7 +178,7 @@ impl Chunked {
         }
     }
 
-    /// Reads a byte behind the last chunk. Trailers are checked and dropped.
+    /// Reads a byte after the last chunk. Trailers are checked and dropped.
     fn trailer(&mut self, byte: u8) -> Result<State, Malformed> {
         let next = match (self.state, byte) {
             (State::End, b'\r') => State::EndLf,

@@ -26,10 +26,10 @@ impl Client {
 
     /// Sends a request and waits for the head of its answer. Dropping the wait closes the connection.
     ///
-    /// A server that closes an idle connection may do so while a request is on its way to it. A
-    /// request that this seems to have happened to is sent once more, over a new connection: not a
-    /// byte came back on one that had answered before. From outside, a server that dies of the request
-    /// looks the same; the second try then fails as well, and that is reported.
+    /// A server may close an idle connection while a request is on its way to it. If a kept connection
+    /// ends before any byte came back, this has probably happened, and the request is sent once more
+    /// over a new connection. A server that dies of the request looks the same from outside. Then the
+    /// second try fails as well, and its error is reported.
     pub(crate) async fn send(&self, request: Request) -> Result<Response<Body>, SendError> {
         let request = match self.pool.take() {
             Some(kept) => match self.exchange(kept, request).await {
@@ -45,7 +45,8 @@ impl Client {
         self.exchange(fresh, request).await.map_err(|(broken, _)| broken.into())
     }
 
-    /// The answer, or what went wrong, and the request if nothing came back.
+    /// Sends a request on this connection. On failure, returns the error, and the request if
+    /// nothing came back.
     async fn exchange(
         &self,
         stream: TcpStream,

@@ -17,8 +17,7 @@ use wire::{Advice, advised};
 
 use super::{AnswerReader, Fed, Head, Malformed, Request, pool::Pool};
 
-/// The most bytes that are read in one go. They are read to the stack, so that a connection that waits
-/// holds no buffer.
+/// The most bytes of one read. The buffer is on the stack, so that a waiting connection holds none.
 const READ: usize = 32 * 1024;
 
 /// Why an exchange failed.
@@ -27,7 +26,7 @@ pub(crate) enum Broken {
     /// The connection broke.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The bytes that came are no answer.
+    /// The bytes that came are not an answer.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }
@@ -49,12 +48,12 @@ impl Broken {
 #[derive(Debug)]
 pub(super) struct Exchange {
     stream: TcpStream,
-    /// Gone once it is written and answered.
+    /// `None` once it is written and answered.
     request: Option<Request>,
-    /// Whether the backend takes no more of the request.
+    /// Whether the backend accepts no more of the request.
     is_refused: bool,
     reader: AnswerReader,
-    /// Whether anything came.
+    /// Whether any byte has come.
     is_heard: bool,
 }
 
@@ -69,7 +68,8 @@ impl Exchange {
         self.request.filter(|_| !self.is_heard)
     }
 
-    /// Writes, and waits for the head of the answer. Returns it with what came of the body.
+    /// Writes the request, and waits for the head of the answer. Returns the head, and the part of
+    /// the body that came with it.
     pub(super) fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
@@ -105,7 +105,8 @@ impl Exchange {
             match stream.poll_write_vectored(cx, &slices[..filled]) {
                 Poll::Ready(Ok(bytes)) if bytes > 0 => request.advance(bytes),
                 Poll::Pending => return,
-                // The backend may have answered before it closed: reading tells.
+                // Not an error yet: the backend may have answered before it closed, which the next
+                // read shows.
                 Poll::Ready(_) => {
                     self.is_refused = true;
                     return;
@@ -114,7 +115,7 @@ impl Exchange {
         }
     }
 
-    /// One read of the connection.
+    /// Reads once from the connection.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Option<Head>, Bytes), Broken>> {
         let mut space = [MaybeUninit::uninit(); READ];
         let mut buffer = ReadBuf::uninit(&mut space);
@@ -168,7 +169,7 @@ impl Body {
         Poll::Ready(next.transpose())
     }
 
-    /// Keeps the connection of an answer that is complete for the next request.
+    /// If the answer is complete, keeps its connection for the next request.
     fn give_back(&mut self) {
         if let Some(over) = self.exchange.take_if(|exchange| exchange.reader.is_over())
             && let Some(idle) = over.into_idle()

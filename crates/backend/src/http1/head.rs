@@ -13,7 +13,8 @@ pub const MAX_HEAD: usize = 64 * 1024;
 /// The most header lines of an answer.
 pub const MAX_FIELDS: usize = 100;
 
-/// The longest body that can be announced: no more than fits a signed number of any language.
+/// The longest body that may be announced, in bytes: the largest signed number of 64 bits, which
+/// any reader can hold.
 const MAX_LENGTH: u64 = i64::MAX.unsigned_abs();
 
 /// The head of an answer.
@@ -21,18 +22,18 @@ const MAX_LENGTH: u64 = i64::MAX.unsigned_abs();
 pub struct Head {
     /// The status.
     pub status: StatusCode,
-    /// The headers, those of the connection included.
+    /// The headers, including those of the connection.
     pub headers: HeaderMap,
     /// Whether the connection may be used again.
     pub(super) keeps: bool,
 }
 
-/// The beginning of some bytes.
+/// What some bytes begin with.
 #[derive(Debug)]
 pub(super) enum Begin {
-    /// A part of a head.
+    /// An incomplete head.
     Partial,
-    /// A head of this length that only announces the answer.
+    /// An interim head (status 1xx) of this length, in bytes.
     Interim(usize),
     /// The head of the answer, its length, and how its body ends.
     Final(usize, Head, BodyReader),
@@ -78,7 +79,7 @@ fn headers(head: &[u8], fields: &[httparse::Header<'_>]) -> Result<HeaderMap, Ma
     let mut headers = HeaderMap::with_capacity(fields.len());
     for field in fields {
         let name = HeaderName::from_bytes(field.name.as_bytes());
-        // The value is a part of the head.
+        // The value points into `head`, so its offset can be computed.
         let from = field.value.as_ptr().addr() - head.as_ptr().addr();
         let value = shared.slice(from..from + field.value.len());
         let value = HeaderValue::from_maybe_shared(value);
@@ -112,7 +113,7 @@ fn body(headers: &HeaderMap, is_new: bool) -> Result<BodyReader, Malformed> {
     }
 }
 
-/// The announced length, if all that announce one say the same.
+/// The announced length, if all `content-length` values agree.
 fn length(headers: &HeaderMap) -> Option<u64> {
     let mut told = tokens(headers, &header::CONTENT_LENGTH).map(|token| token.and_then(digits));
     let first = told.next()??;
@@ -120,7 +121,7 @@ fn length(headers: &HeaderMap) -> Option<u64> {
 }
 
 fn digits(token: &str) -> Option<u64> {
-    // A sign would be a number to `parse`.
+    // `parse` alone would accept a sign.
     let length = token.bytes().all(|byte| byte.is_ascii_digit()).then(|| token.parse().ok())??;
     Some(length).filter(|&length| length <= MAX_LENGTH)
 }
@@ -133,7 +134,8 @@ fn keeps(headers: &HeaderMap, is_new: bool) -> bool {
     !says("close") && (is_new || says("keep-alive"))
 }
 
-/// The parts between commas of all values of a header; `None` for a value that is no text.
+/// The comma-separated parts of all values of a header; `None` for parts of a value that is not
+/// text.
 fn tokens<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,

@@ -1,14 +1,14 @@
 //! Plain HTTP/1.1 to one backend, without a task for each connection.
 //!
-//! The exchange is driven by the task that waits for the answer: a read of the socket is one piece of the body,
-//! and dropping the answer closes the connection. What comes is understood by a pure machine, bytes in,
-//! head and body out. Connections by TLS are hyper's.
+//! The exchange is driven by the task that waits for the answer. Each read of the socket gives one piece of the
+//! body, and dropping the answer closes the connection. A pure machine parses the answer: bytes in, head and
+//! body out. Connections by TLS are hyper's.
 //!
 //! - [`AnswerReader`]: an answer, from its bytes; `head` and `body` are its two parts
 //! - `request`: the bytes of a request, and how far they are written
 //! - `exchange`: one request and its answer on one connection
 //! - `pool`: connections that are kept for a while
-//! - `client`: sends requests over kept connections, and once more where one had ended
+//! - `client`: sends requests over kept connections, and once more if such a connection had ended
 
 mod answer;
 mod body;

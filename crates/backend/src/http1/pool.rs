@@ -28,14 +28,15 @@ impl Default for Pool {
 
 #[derive(Debug, Default)]
 struct Idle {
-    /// The connections and until when each is kept, the latest last.
+    /// The connections, each with the time until which it is kept; the one with the latest time is
+    /// last.
     connections: Vec<(TcpStream, Instant)>,
-    /// Whether a task closes them when their time is over.
+    /// Whether a task runs that closes them when their time is over.
     is_swept: bool,
 }
 
 impl Pool {
-    /// The connection that was used last, if one is as it was left.
+    /// Takes the connection that was used last and is still silent. Drops those that are not.
     pub(super) fn take(&self) -> Option<TcpStream> {
         loop {
             let (stream, _) = self.idle().connections.pop()?;
@@ -45,7 +46,7 @@ impl Pool {
         }
     }
 
-    /// Keeps a connection, if there are not too many.
+    /// Keeps a connection, unless there are too many.
     pub(super) fn put(self: &Arc<Self>, stream: TcpStream) {
         let mut idle = self.idle();
         if idle.connections.len() >= self.most {
@@ -60,7 +61,8 @@ impl Pool {
         }
     }
 
-    /// Closes those whose time is over. Returns when the next one's is; `None` when there is none.
+    /// Closes the connections whose time is over. Returns when the time of the next one is over;
+    /// `None` if none is left.
     fn expire(&self) -> Option<Instant> {
         let (mut idle, now) = (self.idle(), Instant::now());
         let over = idle.connections.partition_point(|(_, until)| *until <= now);
@@ -81,7 +83,7 @@ async fn sweep(pool: Weak<Pool>) {
     }
 }
 
-/// Whether a connection brings nothing: neither its end, nor bytes that nobody asked for.
+/// Whether a connection is silent: neither its end has come, nor bytes that no request asked for.
 fn is_silent(stream: &TcpStream) -> bool {
     let read = stream.try_read(&mut [0]);
     read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)

@@ -5,7 +5,7 @@ use std::io::{IoSlice, Write};
 use bytes::Bytes;
 use http::{HeaderMap, Method, header, uri::PathAndQuery};
 
-/// The most pieces that are written in one go.
+/// The most pieces of one write.
 const AT_ONCE: usize = 16;
 
 /// A request as it goes out, and how much of it is written.
@@ -15,7 +15,7 @@ pub(crate) struct Request {
     body: Vec<Bytes>,
     /// Whether its method is `HEAD`.
     to_head: bool,
-    /// How many pieces are written, the head included, and how many bytes of the next one.
+    /// How many pieces are written, counting the head as one, and how many bytes of the next piece.
     written: (usize, usize),
 }
 
@@ -42,7 +42,7 @@ impl Request {
             field(&mut head, name.as_str(), value.as_bytes());
         }
         let length: usize = body.iter().map(Bytes::len).sum();
-        // Some servers want it for a method that brings a body, though there is none.
+        // Some servers require it for methods that usually have a body, even if the body is empty.
         if length > 0 || [Method::POST, Method::PUT, Method::PATCH].contains(method) {
             // Writing to memory does not fail.
             let _ = write!(head, "{}: {length}\r\n", header::CONTENT_LENGTH);

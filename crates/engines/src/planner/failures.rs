@@ -1,19 +1,20 @@
-//! How long a model rests that failed.
+//! How long a model that failed is not started again.
 
 use std::time::Duration;
 
 /// The treatment of models that fail.
 #[derive(Debug, Clone, Copy)]
 pub struct FailureRules {
-    /// The delay before the second try in a row; the first is at once.
+    /// The delay after the second failure in a row; it doubles with each further one. After the
+    /// first failure there is none.
     pub delay: Duration,
-    /// After this many failures in a row a model is refused for a while.
+    /// After this many failures in a row, requests for the model are refused for a while.
     pub most: u32,
-    /// For how long at first; each further failure doubles it.
+    /// How long they are refused at first; each further failure doubles the time.
     pub rest: Duration,
     /// The longest rest.
     pub longest_rest: Duration,
-    /// A server that lived for this long has not failed at its start: failures are counted from 0 again.
+    /// If a server has lived for this long, earlier failures no longer count.
     pub settled: Duration,
 }
 
@@ -30,7 +31,7 @@ impl Default for FailureRules {
 }
 
 impl FailureRules {
-    /// How long to wait after this many failures in a row.
+    /// How long to wait before the next start, after this many failures in a row.
     pub(super) fn wait(&self, failures: u32) -> Duration {
         let doubled = |first: Duration, times: u32| first.saturating_mul(1 << times.min(16));
         match failures {
@@ -40,7 +41,7 @@ impl FailureRules {
         }
     }
 
-    /// Whether requests are refused meanwhile, and do not wait.
+    /// Whether requests are refused during that time. Otherwise they wait.
     pub(super) fn is_refused(&self, failures: u32) -> bool {
         failures >= self.most
     }

@@ -1,4 +1,4 @@
-//! Events for a planner, and reports of what it has done.
+//! Events for a planner, and what it tells its driver to do.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,20 +12,20 @@ use crate::{
 pub struct Spec {
     /// The memory that it takes while it is loaded.
     pub need: Memory,
-    /// Whether it stays loaded, whichever model needs the memory.
+    /// Whether it stays loaded even if another model needs the memory.
     pub keep: bool,
     /// After how long without a request it is unloaded.
     pub ttl: Option<Duration>,
     /// Which models it may run beside.
     pub group: Option<Group>,
-    /// Another number means another file or command: a loaded one is started again.
+    /// A new number means another file or command: a loaded model is started again.
     pub revision: u64,
 }
 
 /// Something happened.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// These are the models now.
+    /// The list of models has been replaced.
     Models(Vec<(Arc<str>, Spec)>),
     /// A request wants a model. It is granted or refused, once, unless it is cancelled before.
     Claim {
@@ -34,14 +34,14 @@ pub enum Input {
         /// The model.
         model: Arc<str>,
     },
-    /// A request waits no longer.
+    /// A request no longer waits.
     Cancel {
         /// Its number.
         claim: u64,
         /// Its model.
         model: Arc<str>,
     },
-    /// A request has ended that a model was granted to.
+    /// A request to which a model was granted has ended.
     Release {
         /// Its model.
         model: Arc<str>,
@@ -70,7 +70,8 @@ pub enum Input {
         model: Arc<str>,
         /// Which start of it.
         generation: u64,
-        /// How much. An estimate that was higher stays: more may be read into memory later.
+        /// How much memory. A higher estimate stays, since the server may read more into memory
+        /// later.
         memory: Memory,
     },
     /// A model's server could not be started, or has ended by itself.
@@ -124,22 +125,22 @@ pub enum Output {
         /// Why.
         refusal: Refusal,
     },
-    /// The answer to who wanted a model unloaded.
+    /// The answer to an [`Input::Unload`].
     Unloaded {
-        /// The number of the ask.
+        /// The number of that input.
         ask: u64,
-        /// Whether it is.
+        /// Whether the model is unloaded now.
         result: Result<(), Refusal>,
     },
 }
 
-/// Why a model is not loaded or unloaded, in words for people.
+/// Why a model could not be loaded or unloaded, in words for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// No such model.
     #[error("this machine has no such model")]
     Unknown,
-    /// It is not among the models any more.
+    /// It is no longer in the list of models.
     #[error("its file is no longer there")]
     Gone,
     /// It does not fit into the machine.
@@ -164,7 +165,7 @@ pub enum Refusal {
         /// The kept models that are in the way.
         kept: String,
     },
-    /// Too many wait already.
+    /// Too many requests wait for it already.
     #[error("{0} requests wait for it already, as many as may")]
     Full(usize),
     /// Its server failed.
@@ -189,7 +190,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Whether it may be otherwise in a moment.
+    /// Whether the same request may succeed in a moment.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Full(_) | Self::Loading | Self::InUse(_))
     }

@@ -1,17 +1,20 @@
 //! Which models are loaded, and when (pure).
 //!
-//! One model at a time gets a place in memory, in the order in which they were first asked for. Its rules:
+//! Models get their places in memory one after another, in the order in which they were first asked for.
+//! The rules:
 //!
 //! - A model is loaded once; all requests that wait for it are granted it together.
-//! - Loaded models never take more than the budget together. A model that is larger than the budget by its
-//!   file's size, but not than the machine, is loaded alone.
+//! - Loaded models together never take more than the budget. A model that is estimated to need more than
+//!   the budget, but not more than the machine has, is loaded alone.
 //! - Only a model that nobody uses is unloaded. The one that was used longest ago goes first.
-//! - A load that waits too long for models in use makes them drain: they get no new requests, and go when
-//!   they have answered those that they have. What waits behind it takes none of its memory.
-//! - A model that fails is loaded again after a delay that grows; one that keeps failing is refused for a while.
+//! - A load that waits too long for models in use makes them drain: they get no new requests, and are
+//!   unloaded when they have answered those that they have. Loads behind it in the queue get none of the
+//!   memory that is promised to it.
+//! - A model that fails is loaded again after a growing delay. Requests for one that keeps failing are refused
+//!   for a while.
 //!
-//! The driver calls [`Planner::handle`] or [`Planner::handle_timeout`], then [`Planner::poll_output`] until there is
-//! none, then waits until [`Planner::poll_timeout`] at most.
+//! The driver calls [`Planner::handle`] or [`Planner::handle_timeout`], then [`Planner::poll_output`] until it
+//! returns `None`. Then it waits, until [`Planner::poll_timeout`] at the latest.
 
 mod failures;
 mod input;
@@ -39,13 +42,13 @@ use room::{Plan, Present};
 pub struct Rules {
     /// How much memory loaded models may take together.
     pub budget: Memory,
-    /// The largest need with which a model is tried at all: alone, where it is over the budget.
+    /// The largest need of a model that is loaded at all. A model over the budget is loaded alone.
     pub limit: Memory,
-    /// How many models are loaded at the same time.
+    /// How many models may be loading at the same time; 0 counts as 1.
     pub loads_at_once: usize,
     /// How many requests may wait for one model.
     pub most_waiting: usize,
-    /// How long a load waits for models in use until they drain.
+    /// How long a load waits for models in use, before these drain.
     pub patience: Duration,
     /// The treatment of models that fail.
     pub failures: FailureRules,
@@ -56,14 +59,14 @@ pub struct Rules {
 pub struct Planner {
     rules: Rules,
     models: BTreeMap<Arc<str>, Model>,
-    /// Deadlines until then have been looked at.
+    /// When deadlines were last looked at; earlier ones are done.
     scheduled: Option<Instant>,
     /// Whether a request waits for any model.
     is_awaited: bool,
     outputs: VecDeque<Output>,
-    /// Counts starts: what is said of an earlier start of a model changes nothing.
+    /// Counts starts. An input about an earlier start of a model is ignored.
     generations: u64,
-    /// Counts changes of what is shown.
+    /// Counts changes of what [`Self::view`] shows, see [`Self::changes`].
     changes: u64,
 }
 
@@ -121,13 +124,15 @@ impl Planner {
         unused.chain(queued).filter(|at| self.scheduled.is_none_or(|until| *at > until)).min()
     }
 
-    /// The generation of a model's server if a request may have it at once. It is in use from then on.
+    /// Gives a model to a request at once, if it is loaded and may have one more. Returns the
+    /// generation of its server. The request must give it back by [`Input::Release`] or
+    /// [`Self::release_quietly`].
     pub fn claim_loaded(&mut self, model: &str) -> Option<u64> {
         self.models.get_mut(model)?.take()
     }
 
-    /// Gives back a model for which nothing has to be done now, as [`Input::Release`] would. Returns false, and does
-    /// nothing, if something may have to be done.
+    /// Gives a model back, as [`Input::Release`] does, if that cannot cause any output: no request waits for any
+    /// model, and this model is not to go. Otherwise does nothing and returns false.
     pub fn release_quietly(
         &mut self,
         now: Instant,
@@ -141,17 +146,17 @@ impl Planner {
         is_quiet
     }
 
-    /// When a model is unloaded unless it is used.
+    /// When a model will be unloaded if nobody uses it before.
     pub fn unused_until(&self, model: &str) -> Option<Instant> {
         self.models.get(model)?.ttl_ends()
     }
 
-    /// The view of a model.
+    /// What people see of a model; `None` for an unknown one.
     pub fn view(&self, model: &str) -> Option<View> {
         self.models.get(model).map(Model::view)
     }
 
-    /// A number that grows whenever a model has another state, or the list changes.
+    /// A number that grows whenever a model's state or the list of models changes.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -267,14 +272,14 @@ impl Planner {
         }
     }
 
-    /// Has a loaded or starting model's server end.
+    /// Ends the server of a loaded or starting model.
     fn stop(&mut self, name: &Arc<str>) {
         let Some(generation) = self.models.get_mut(name).and_then(Model::stop) else { return };
         self.changes += 1;
         self.outputs.push_back(Output::Stop { model: Arc::clone(name), generation });
     }
 
-    /// Brings everything to where the rules want it.
+    /// Applies the rules: unloads, starts and drains models as they demand now.
     fn schedule(&mut self, now: Instant) {
         self.scheduled = Some(now);
         self.let_go(now);
@@ -283,7 +288,8 @@ impl Planner {
         self.is_awaited = self.models.values().any(|model| !model.waiters.is_empty());
     }
 
-    /// Ends what nobody wants any more: models that are gone, changed, or unused for too long.
+    /// Ends the servers of models that have left the list, have changed, or were unused for too
+    /// long.
     fn let_go(&mut self, now: Instant) {
         let is_over = |model: &Model| {
             let is_late = model.ttl_ends().is_some_and(|end| end <= now);
@@ -295,7 +301,8 @@ impl Planner {
         self.models.retain(|_, model| !(model.doomed && model.state == State::Unloaded));
     }
 
-    /// Starts what may start, in order, and stops what has to go for it. Returns the models in use that have to.
+    /// Starts the models that may start, in the order of the queue, and stops idle ones that have to go for
+    /// them. Returns the models in use that have to go.
     fn start_queued(&mut self, now: Instant) -> Vec<Arc<str>> {
         let mut present = Present::default();
         let mut draining = Vec::new();
@@ -325,7 +332,7 @@ impl Planner {
         draining
     }
 
-    /// The models that wait to be loaded, by when they were first asked for.
+    /// The models that wait to be loaded, in the order in which they were first asked for.
     fn queue(&self) -> Vec<Arc<str>> {
         let waiting = self.models.iter().filter(|(_, model)| model.is_waited_for());
         let mut waiting: Vec<_> = waiting.collect();
@@ -333,8 +340,8 @@ impl Planner {
         waiting.into_iter().map(|(name, _)| Arc::clone(name)).collect()
     }
 
-    /// Exactly these of the loaded models drain: they get no new requests. A model that drains no longer gets
-    /// the requests that waited for it.
+    /// Makes exactly these of the loaded models drain: they get no new requests. A model that has stopped
+    /// draining is granted to the requests that waited for it.
     fn drain(&mut self, draining: &[Arc<str>]) {
         for (name, model) in &mut self.models {
             model.set_draining(draining.contains(name));

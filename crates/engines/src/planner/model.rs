@@ -11,14 +11,14 @@ use base::LoadState;
 use super::{FailureRules, Refusal, Rules, Spec};
 use crate::memory::Memory;
 
-/// The view of a model.
+/// What people see of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// Whether it is loaded.
     pub load: LoadState,
     /// How many requests it has.
     pub busy: u32,
-    /// How many wait for it.
+    /// How many requests wait for it.
     pub waiting: usize,
     /// When it was last used.
     pub last_used: Option<Instant>,
@@ -26,12 +26,12 @@ pub struct View {
     pub need: Memory,
 }
 
-/// Where a model's server is.
+/// The state of a model's server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State {
     /// No server runs.
     Unloaded,
-    /// It was started, and does not answer yet.
+    /// It was started, but does not answer yet.
     Starting { generation: u64 },
     /// It answers.
     Loaded {
@@ -49,20 +49,20 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) spec: Spec,
-    /// Its spec once its present server has ended.
+    /// Its new spec, which counts once its present server has ended.
     next: Option<Spec>,
     pub(super) state: State,
     /// The requests that wait for it, in order.
     pub(super) waiters: VecDeque<u64>,
-    /// The asks that wait for its end.
+    /// The numbers of the `Input::Unload`s that wait for its end.
     pub(super) unloads: Vec<u64>,
-    /// It is not among the models any more.
+    /// It is no longer in the list of models.
     pub(super) doomed: bool,
     last_used: Option<Instant>,
-    /// Since when somebody has been waiting for it.
+    /// Since when requests have been waiting for it.
     waiting_since: Option<Instant>,
     failures: u32,
-    /// Until when it is not tried again, and why.
+    /// Until when it is not started again, and its last failure.
     rest: Option<(Instant, Arc<str>)>,
 }
 
@@ -82,12 +82,14 @@ impl Model {
         }
     }
 
-    /// Takes what is said of it now. Another file or command needs another server.
+    /// Takes the new spec at once, or, if it has another file or command, once the present server
+    /// has ended.
     pub(super) fn take_spec(&mut self, spec: Spec) {
         self.doomed = false;
         self.next = None;
         if spec.revision == self.spec.revision {
-            // What it was seen to take is known better than what was computed.
+            // The measured memory is more accurate than the estimate, so it is kept if it is
+            // larger.
             let need = self.spec.need.at_least(spec.need);
             self.spec = Spec { need, ..spec };
         } else if self.state == State::Unloaded {
@@ -98,7 +100,8 @@ impl Model {
         }
     }
 
-    /// Counts a request to its server, if that may have one more. Returns the server's generation.
+    /// Adds a request to its server, if the server may have one more. Returns the server's
+    /// generation.
     pub(super) fn take(&mut self) -> Option<u64> {
         let leaves = self.leaves();
         match &mut self.state {
@@ -110,7 +113,7 @@ impl Model {
         }
     }
 
-    /// The next one of those who wait for it, and its generation, if its server may have one more.
+    /// The next waiting request and the generation of the server, if the server may have one more.
     pub(super) fn grant_next(&mut self) -> Option<(u64, u64)> {
         if self.waiters.is_empty() {
             self.waiting_since = None;
@@ -120,7 +123,7 @@ impl Model {
         self.waiters.pop_front().map(|claim| (claim, generation))
     }
 
-    /// Has a request wait.
+    /// Queues a request, or says why it may not wait.
     pub(super) fn wait(&mut self, now: Instant, claim: u64, rules: &Rules) -> Result<(), Refusal> {
         let resting = self.rest.as_ref().filter(|_| rules.failures.is_refused(self.failures));
         if let Some((until, reason)) = resting.filter(|(until, _)| *until > now) {
@@ -159,7 +162,7 @@ impl Model {
         self.rest = None;
     }
 
-    /// Its server was seen to take this much. Returns whether that is more than was known.
+    /// Takes the measured memory of its server. Returns whether its need has grown.
     pub(super) fn measured(&mut self, of: u64, memory: Memory) -> bool {
         let before = self.spec.need;
         if matches!(self.state, State::Loaded { generation, .. } if generation == of) {
@@ -189,7 +192,8 @@ impl Model {
         }
     }
 
-    /// Has its server end; returns the generation of that, unless there is none or it is ending.
+    /// Marks its server as ending. Returns the server's generation; `None` if there is no server or
+    /// it is ending already.
     pub(super) fn stop(&mut self) -> Option<u64> {
         match self.state {
             State::Starting { generation } | State::Loaded { generation, .. } => {
@@ -206,12 +210,12 @@ impl Model {
         }
     }
 
-    /// Whether its present server is to go as soon as it has answered.
+    /// Whether its present server must end as soon as it has answered its requests.
     pub(super) fn leaves(&self) -> bool {
         self.doomed || self.next.is_some()
     }
 
-    /// Whether it stays, whichever model needs its memory.
+    /// Whether it stays even if another model needs its memory.
     pub(super) fn is_kept(&self) -> bool {
         self.spec.keep && !self.leaves() && !self.is_stopping()
     }
@@ -264,12 +268,13 @@ impl Model {
         self.waiting_since
     }
 
-    /// Whether it has waited for as long as patience goes.
+    /// Whether requests have waited for it for at least `patience`.
     pub(super) fn is_overdue(&self, now: Instant, patience: Duration) -> bool {
         self.waiting_since.is_some_and(|since| since + patience <= now)
     }
 
-    /// When something changes for those who wait for it, as far as time does that.
+    /// The times at which something changes for the requests that wait for it: the end of its rest,
+    /// and of their patience.
     pub(super) fn waits_until(&self, patience: Duration) -> impl Iterator<Item = Instant> {
         let rest = self.rest.as_ref().map(|(until, _)| *until);
         let overdue = self.waiting_since.map(|since| since + patience);
@@ -277,13 +282,14 @@ impl Model {
         rest.into_iter().chain(overdue).filter(move |_| waits)
     }
 
-    /// When it is unloaded because nobody uses it.
+    /// When it will be unloaded because nobody uses it.
     pub(super) fn ttl_ends(&self) -> Option<Instant> {
         let ttl = self.spec.ttl.filter(|_| !self.spec.keep && self.may_stop())?;
         self.last_used.map(|used| used + ttl)
     }
 
-    /// The order in which loaded models go: those that nobody uses first, then by last use.
+    /// The key by which loaded models go: unused ones first, then those whose last use was longest
+    /// ago.
     pub(super) fn worth(&self) -> (bool, Option<Instant>) {
         (!self.may_stop(), self.last_used)
     }

@@ -1,4 +1,4 @@
-//! Which models have memory together, and which have to go for another one.
+//! Which models fit into memory together, and which have to go for another one.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,9 +12,9 @@ type Models = BTreeMap<Arc<str>, Model>;
 pub(super) enum Plan {
     /// It may begin.
     Room,
-    /// It may begin once these have gone.
+    /// It may begin once these models are unloaded.
     After(Vec<Arc<str>>),
-    /// It would take memory from an earlier one.
+    /// It would take memory that is promised to an earlier load.
     Behind,
     /// It cannot begin.
     Never(Refusal),
@@ -25,18 +25,18 @@ pub(super) enum Plan {
 pub(super) struct Present {
     /// Models that will be loaded.
     promised: Vec<Arc<str>>,
-    /// Models that go for them.
+    /// Models that are unloaded for them.
     leaving: Vec<Arc<str>>,
 }
 
 impl Present {
-    /// Keeps memory for a load that waits for these to go.
+    /// Keeps memory for a load that waits until the `leaving` models are unloaded.
     pub(super) fn promise(&mut self, name: &Arc<str>, leaving: &[Arc<str>]) {
         self.promised.push(Arc::clone(name));
         self.leaving.extend_from_slice(leaving);
     }
 
-    /// The conditions of a model's load, after those that come before it.
+    /// The conditions of a model's load, after the loads that come before it in the queue.
     pub(super) fn plan(&self, models: &Models, name: &Arc<str>, rules: &Rules) -> Plan {
         let Some(model) = models.get(name) else { return Plan::Behind };
         let need = model.spec.need;
@@ -68,7 +68,8 @@ fn plan_leaving(models: &Models, name: &Arc<str>, loaded: &[&Arc<str>], rules: &
         let kept = kept.iter().map(|name| &***name).collect::<Vec<_>>().join(", ");
         return Plan::Never(Refusal::Kept { need, kept });
     }
-    // From the most to the least worth keeping: each stays if it fits beside those that stay.
+    // From the most to the least worth keeping: each model stays if it fits beside those that stay
+    // already.
     rest.sort_by_key(|other| models.get(*other).map(|model| (!model.is_stopping(), model.worth())));
     let mut staying = kept;
     let mut leaving = Vec::new();

@@ -6,14 +6,14 @@ use crate::model::EngineModel;
 const HOST: &str = "127.0.0.1";
 
 /// The program and its arguments. An argument whose placeholder has no value is left out, with the option
-/// before it. What is no placeholder stays as it is.
+/// before it. Braces that are not a placeholder stay as they are.
 pub(super) fn expand(model: &EngineModel, port: u16) -> Vec<String> {
     let template = model.program.command.iter().chain(&model.flags);
     let mut words: Vec<String> = Vec::new();
     for word in template {
         match filled(word, model, port) {
             Some(word) => words.push(word),
-            // Never the program itself.
+            // `> 1`, so that the program itself is never removed.
             None if words.len() > 1 && words.last().is_some_and(|last| is_option(last)) => {
                 words.pop();
             }
@@ -27,7 +27,8 @@ fn is_option(word: &str) -> bool {
     word.starts_with('-') && !word.contains('=')
 }
 
-/// A word with its values; `None` if one of them is missing. Values are not looked into again.
+/// A word with its placeholders filled in; `None` if a value is missing. Braces within values are
+/// not expanded.
 fn filled(word: &str, model: &EngineModel, port: u16) -> Option<String> {
     let mut filled = String::with_capacity(word.len());
     let mut rest = word;
@@ -50,7 +51,8 @@ fn filled(word: &str, model: &EngineModel, port: u16) -> Option<String> {
     Some(filled)
 }
 
-/// The value of a placeholder, which may be missing; `None` for what is no placeholder.
+/// `Some` for a placeholder, with its value if it has one; `None` if there is no placeholder of
+/// this name.
 fn value(name: &str, model: &EngineModel, port: u16) -> Option<Option<String>> {
     let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
     Some(match name {

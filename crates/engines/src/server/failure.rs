@@ -6,11 +6,11 @@ use process::{Exit, ProcessError, Signal};
 
 use crate::model::EngineModel;
 
-/// The most lines of a log in an error, and its longest part in characters.
+/// The most lines of a log in an error, and the most characters.
 const MOST_LINES: usize = 6;
 const MOST_CHARACTERS: usize = 700;
 
-/// Words in a log that mean that memory has run out.
+/// Words in a log that mean that memory ran out.
 const NO_MEMORY: [&str; 6] = [
     "out of memory",
     "outofmemory",
@@ -24,24 +24,24 @@ const NO_MEMORY: [&str; 6] = [
 const SMALLER: &str = "memory ran out: choose a smaller quantisation or a shorter context, or allow models less \
      memory so that fewer are loaded at once";
 
-/// Why there is no server, or none any more.
+/// Why a server did not start, or why it has ended.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// It was told to end.
     Stopped,
     /// The model's file cannot be read.
     File(io::Error),
-    /// The command has no word.
+    /// The command is empty.
     NoCommand,
     /// The program cannot be started.
     Process(ProcessError),
-    /// There is no port for it.
+    /// No port could be found for it.
     Address(String),
-    /// Somebody else listens on its port.
+    /// Another program listens on its port.
     PortTaken { port: u16 },
     /// It has ended by itself.
     Ended { exit: Exit, what: &'static str },
-    /// It has stopped to answer while it ran.
+    /// It still ran, but no longer answered.
     Silent,
     /// It did not answer in time.
     Late { after: Duration, listens: bool },
@@ -97,7 +97,7 @@ fn ended(exit: Exit) -> String {
     }
 }
 
-/// Advice, if memory has run out.
+/// Advice, if the server may have ended because memory ran out.
 fn memory(exit: Exit, log: &[String]) -> Option<&'static str> {
     let told = log.iter().rev().take(MOST_LINES * 3).any(|line| {
         let line = line.to_ascii_lowercase();
@@ -113,7 +113,7 @@ fn memory(exit: Exit, log: &[String]) -> Option<&'static str> {
     }
 }
 
-/// The advice, and the last lines.
+/// The advice, and the last lines of the log.
 fn last(log: &[String], hint: Option<&str>) -> String {
     let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
     let lines = log[log.len().saturating_sub(MOST_LINES)..].join(" | ");

@@ -1,4 +1,5 @@
-//! Reads what a server writes, so that it is never held up, and never holds up this machine.
+//! Reads the output of a server, so that full pipes never hold it up, and its output never busies
+//! this machine.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,10 +11,10 @@ use super::log::ServerLog;
 
 /// A read of this many bytes means that more is there already.
 const MUCH: usize = 32 * 1024;
-/// The pause after such a read: 64 KiB in each is more than any server has to say.
+/// The pause after such a read. 64 KiB in every 10 ms is more than any server needs to write.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Reads both until both have ended.
+/// Reads standard output and standard error until both have ended.
 pub(super) async fn keep(mut out: ChildOutput, mut err: ChildErrors, log: Arc<ServerLog>) {
     let output = async {
         let mut read = BytesMut::new();

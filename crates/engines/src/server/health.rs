@@ -6,12 +6,13 @@ use backend::{BackendRequest, HttpBackend};
 use http::{Method, StatusCode};
 use tokio::time::timeout;
 
-/// Where servers say whether their model is loaded, the first that a server has counts.
+/// The paths at which servers say whether their model is loaded. The first one that a server has
+/// counts.
 const USUAL: [&str; 2] = ["/health", "/v1/models"];
 /// How long one look may take.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Whether a server's model is loaded, by its own words.
+/// Whether a server says that its model is loaded.
 pub(super) async fn answers(backend: &HttpBackend, path: Option<&str>) -> bool {
     let Some(path) = path else {
         for path in USUAL {

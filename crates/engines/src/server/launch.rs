@@ -16,16 +16,16 @@ use uuid::Uuid;
 
 use super::{Server, Start, command::expand, failure::Failure, flow, health};
 
-/// How often a server is started on another port when its port was taken in between.
+/// How often a server is started, at most, while other programs take its port before it listens.
 const PORTS: u32 = 3;
-/// The slowest disk that is waited for, in bytes a second.
+/// The slowest disk that the deadline allows for, in bytes a second.
 const SLOWEST: u64 = 20_000_000;
-/// The longest wait between two looks whether the server answers.
+/// The longest wait between two checks whether the server answers.
 const LOOK: Duration = Duration::from_millis(15);
-/// How long a server whose port somebody else answers at may take to end because of that.
+/// How long to wait for the end of a server when another process answers on its port.
 const TAKEN: Duration = Duration::from_secs(3);
 
-/// How long the last words of a server may take after its end.
+/// How long to wait, after the end of a server, for the last of its output.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Starts a server, and returns when it answers.
@@ -110,7 +110,7 @@ fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// How long a server may take until it answers: the larger its file, and the longer it took before, the longer.
+/// How long a server may take until it answers. A larger file, or a longer load before, extends it.
 fn deadline(least: Duration, length: u64, expected: Option<Duration>) -> Duration {
     let reading = Duration::from_secs(length / SLOWEST);
     least + reading.max(expected.unwrap_or_default().saturating_mul(4))
@@ -127,7 +127,7 @@ async fn until_healthy(start: &Start, backend: &HttpBackend) -> Result<(), Failu
     }
 }
 
-/// Why a server has ended before it answered. One that finds its port taken ends, too.
+/// Why a server has ended before it answered. If its port is in use now, it ended because of that.
 fn ended(exit: process::Exit, port: u16) -> Failure {
     match is_free(port) {
         true => Failure::Ended { exit, what: "while it loaded the model" },
@@ -135,8 +135,9 @@ fn ended(exit: process::Exit, port: u16) -> Failure {
     }
 }
 
-/// That what answers is the server, and not somebody who took the port in between: such a server ends. One
-/// whose port another program holds for it, such as a container's, is taken for the server if it goes on.
+/// Checks that the server itself answers on the port. If another program has taken the port, the server
+/// ends soon, and that is the failure. If the server goes on, the program that listens is taken to do so
+/// for the server, as that of a container does.
 async fn is_ours(child: &mut Child, port: u16) -> Result<(), Failure> {
     if listens(&child.handle(), port).await {
         return Ok(());
@@ -159,7 +160,7 @@ async fn listens(handle: &Handle, port: u16) -> bool {
     tokio::task::spawn_blocking(listening).await.unwrap_or(false)
 }
 
-/// Ends all that is left of a server, and waits a moment for its last words.
+/// Ends all processes of a server, and waits a moment for the last of their output.
 pub(super) async fn end(handle: &Handle, flow: Option<JoinHandle<()>>) {
     match handle.stop(Duration::ZERO).await {
         Ok(0) | Err(process::ProcessError::SupervisorGone) => {}
@@ -167,7 +168,7 @@ pub(super) async fn end(handle: &Handle, flow: Option<JoinHandle<()>>) {
         Err(error) => tracing::warn!(%error, "a model server could not be ended"),
     }
     if let Some(flow) = flow {
-        // A process that left the server may have its output open for ever.
+        // Bounded: a process that has left the server's group may keep its output open for ever.
         let _ = timeout(LAST_WORDS, flow).await;
     }
 }

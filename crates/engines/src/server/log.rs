@@ -19,12 +19,12 @@ use tokio::{
 const MOST_LINES: usize = 40;
 /// The longest line in memory, in bytes.
 const MOST_LINE: usize = 400;
-/// The longest file; the one before it is kept beside it.
+/// The size from which a new file is begun, in bytes. The previous file is kept beside it.
 const MOST_FILE: u64 = 1 << 20;
-/// The most that goes into the file at once, and in each second after that, in bytes.
+/// The most that goes into the file at once, and the rate after that: bytes, and bytes per second.
 const BURST: u64 = 512 * 1024;
 const A_SECOND: u64 = 64 * 1024;
-/// Lines that some servers write at each look whether they are ready.
+/// Lines that some servers write whenever they are asked whether they are ready. They are left out.
 const NOISE: [&str; 2] = ["GET /health", "GET /v1/models"];
 /// The longest name of a file, without its ending.
 const MOST_NAME: usize = 100;
@@ -49,10 +49,10 @@ struct Lines {
 struct LogFile {
     file: Option<File>,
     length: u64,
-    /// How much may be written at once now, and since when that is so.
+    /// How many bytes may be written now, and when that was last computed.
     left: u64,
     at: Instant,
-    /// How much was not written.
+    /// How many bytes were not written since the last note about them.
     dropped: u64,
 }
 
@@ -76,7 +76,7 @@ impl ServerLog {
         lines.whole.iter().cloned().chain(half).collect()
     }
 
-    /// A server is started with this command.
+    /// Begins the log of a server that is started with this command.
     pub(super) async fn begin(&self, program: &OsStr, args: &[OsString]) {
         *self.lines() = Lines::default();
         let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
@@ -84,7 +84,7 @@ impl ServerLog {
         self.write(line.as_bytes()).await;
     }
 
-    /// A server has written this.
+    /// Takes output of a server.
     pub(super) async fn add(&self, bytes: &[u8]) {
         self.lines().add(bytes);
         self.write(bytes).await;
@@ -97,7 +97,7 @@ impl ServerLog {
             return;
         }
         if let Err(error) = self.append(&mut file, part).await {
-            // The last lines are in memory all the same.
+            // The last lines are still in memory.
             tracing::debug!(path = ?self.path, %error, "a model server's log is not kept");
             file.file = None;
         }
@@ -146,7 +146,7 @@ impl LogFile {
 }
 
 impl Lines {
-    /// Takes what is written. Of much at once only the end can stay.
+    /// Takes output. Only the end of a long one can stay, so the rest is skipped.
     fn add(&mut self, bytes: &[u8]) {
         let most = MOST_LINES * MOST_LINE;
         let bytes = &bytes[bytes.len().saturating_sub(most)..];

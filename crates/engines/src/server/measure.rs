@@ -4,14 +4,15 @@ use std::fs;
 
 use process::Handle;
 
-/// The most of a file of `/proc` that is looked at; such a file is a few hundred bytes.
+/// The most lines of a `smaps_rollup` file that are looked at; such a file has a few hundred bytes.
 const MOST_LINES: usize = 40;
 
 /// The memory that the processes of a server take together, in bytes; pages that they share count once. `None` if
 /// the system does not say.
 pub(super) async fn resident(handle: &Handle) -> Option<u64> {
     let members = handle.members().await.ok()?;
-    // Long tables of pages are summed up for this: not on a thread that serves requests.
+    // The kernel sums up long page tables for this, so it must not run on a thread that serves
+    // requests.
     let sum = move || members.into_iter().filter_map(of_process).reduce(|sum, more| sum + more);
     tokio::task::spawn_blocking(sum).await.ok()?
 }
@@ -21,7 +22,7 @@ fn of_process(pid: u32) -> Option<u64> {
     proportional(&text)
 }
 
-/// The proportional size in such a file.
+/// The proportional set size in a `smaps_rollup` file, in bytes.
 fn proportional(text: &str) -> Option<u64> {
     let line = text.lines().take(MOST_LINES).find_map(|line| line.strip_prefix("Pss:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -31,7 +31,7 @@ pub(crate) use log::ServerLog;
 /// How soon after its start, and how often, the memory of a server is measured.
 const MEASURE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 
-/// How often a server in doubt is looked at.
+/// How often a server that may be dead is asked whether it answers.
 const LOOKS: u32 = 3;
 
 /// All that the start of a server needs.
@@ -41,13 +41,13 @@ pub(crate) struct Start {
     /// The name of the model, as the planner has it.
     pub(crate) name: Arc<str>,
     pub(crate) model: Arc<EngineModel>,
-    /// Which start of it.
+    /// The number of this start.
     pub(crate) generation: u64,
     pub(crate) log: Arc<ServerLog>,
     /// How long it took to load before.
     pub(crate) expected: Option<Duration>,
     pub(crate) stop: CancellationToken,
-    /// Tells the requests that it has why it ended.
+    /// Tells the server's requests why the server ended.
     pub(crate) ending: watch::Sender<Option<Arc<str>>>,
     /// A request had no answer: does the server still live?
     pub(crate) doubt: Arc<Notify>,
@@ -57,7 +57,7 @@ pub(crate) struct Start {
 #[derive(Debug)]
 struct Server {
     child: Child,
-    /// Reads what it writes.
+    /// Reads its output.
     flow: Option<JoinHandle<()>>,
     backend: Arc<HttpBackend>,
 }
@@ -80,7 +80,7 @@ pub(crate) async fn run(start: Start) {
 }
 
 impl Start {
-    /// Waits until the server ends or is to be ended. Returns the reason if it was by itself.
+    /// Waits until the server ends, or is told to end. Returns the reason if it ended by itself.
     async fn serve(&self, mut server: Server) -> Option<Arc<str>> {
         let handle = server.child.handle();
         self.learn_endpoints(&server.backend);
@@ -113,7 +113,7 @@ impl Start {
         None
     }
 
-    /// Whether the server answers at one of a few looks. One that is told to end meanwhile need not.
+    /// Whether the server answers one of a few checks. True as well if it is told to end meanwhile.
     async fn still_answers(&self, backend: &HttpBackend) -> bool {
         let path = self.model.program.health.as_deref();
         let looks = async {
@@ -127,7 +127,8 @@ impl Start {
         self.stop.run_until_cancelled(looks).await.unwrap_or(true)
     }
 
-    /// Asks the first server of a program which endpoints it has, beside its requests.
+    /// Asks the first server of a program which endpoints it has. Runs beside the server's
+    /// requests.
     fn learn_endpoints(&self, backend: &Arc<HttpBackend>) {
         let program = self.model.program.name.clone();
         if self.shared.endpoints(&program).is_some() {
@@ -143,7 +144,7 @@ impl Start {
         }));
     }
 
-    /// Asks the server how it goes on with answers that have begun, beside its requests.
+    /// Asks the server how it continues answers that have begun. Runs beside the server's requests.
     fn learn_continuation(&self, backend: &Arc<HttpBackend>) {
         let (shared, model) = (Arc::downgrade(&self.shared), Arc::clone(&self.name));
         let (backend, stop) = (Arc::clone(backend), self.stop.clone());
@@ -159,7 +160,8 @@ impl Start {
         }));
     }
 
-    /// The server has ended: the planner first, so that the next request finds no server that is gone.
+    /// Reports that the server has ended. The planner hears it first, so that no request is given a
+    /// server that is gone.
     fn over(&self, reason: Option<Arc<str>>) {
         if let Some(reason) = &reason {
             let (model, log) = (&*self.name, self.log.path());

@@ -1,8 +1,8 @@
-//! Times as people write them: an instant, a day, or how long ago or ahead.
+//! Times as people write them: an instant, a day, or a span before or after now.
 
 use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 
-/// The error of a text that is no time.
+/// The error for text that is not a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a time such as 2026-11-20T16:00:00Z, a day such as 2026-11-20, or a span such as \

@@ -95,8 +95,8 @@ fn line(fields: impl Iterator<Item = String>) -> String {
     format!("{}\r\n", fields.join(","))
 }
 
-/// A name as a field. Others choose names, and a spreadsheet runs a field that begins like a formula: there
-/// an apostrophe stands before it.
+/// A name as a CSV field. Other people choose the names, and a spreadsheet would run a field that begins
+/// like a formula, so such a field gets an apostrophe in front.
 fn field(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         return quoted(&format!("'{text}"));

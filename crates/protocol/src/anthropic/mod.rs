@@ -9,13 +9,13 @@ pub use count::count_tokens;
 /// The header by which a request names the version of the API. Anthropic's servers demand it.
 pub const VERSION_HEADER: &str = "anthropic-version";
 
-/// The version that requests of Warren's own name; there has been no later one.
+/// The version that Warren's own requests name. There has been no later one.
 pub const VERSION: &str = "2023-06-01";
 
 /// The event that keeps a silent stream open. Write it only between events.
 pub const PING: &[u8] = b"event: ping\ndata: {\"type\": \"ping\"}\n\n";
 
-/// The word for an error of this HTTP status.
+/// The API's error type for this HTTP status.
 pub const fn error_kind(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",
@@ -31,7 +31,7 @@ pub const fn error_kind(status: u16) -> &'static str {
     }
 }
 
-/// The HTTP status of an error, by its word.
+/// The HTTP status of an error of this type.
 pub fn error_status(kind: &str) -> u16 {
     match kind {
         "invalid_request_error" => 400,

@@ -42,7 +42,7 @@ impl Failure {
         Self::of_value(error)
     }
 
-    /// Its words about a request that is too long for the model's context, if it is that.
+    /// The numbers it gives, if it says that the request is too long for the model's context.
     pub fn overflow(&self) -> Option<Overflow> {
         Overflow::read(self)
     }

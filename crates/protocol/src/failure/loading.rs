@@ -5,7 +5,7 @@ use super::Failure;
 /// The longest refusal that may say so, in bytes.
 const LONGEST: u64 = 16 * 1024;
 
-/// Ollama's words while its runner reads the model.
+/// What Ollama says while its runner reads the model.
 const OLLAMA: &str = "llm server loading model";
 
 /// Whether an answer of this status, with a body of this many announced bytes, may turn out to say that
@@ -14,8 +14,8 @@ pub fn may_be_loading(status: u16, length: Option<u64>) -> bool {
     matches!(status, 500 | 503) && length.is_some_and(|length| length <= LONGEST)
 }
 
-/// Whether a complete answer says that the backend loads a model, as those of llama.cpp, Ollama and
-/// servers of their kind. One that could not load it does not.
+/// Whether a complete answer says that the backend is loading a model, in the way of llama.cpp,
+/// Ollama and similar servers. An answer that says that loading has failed does not count.
 pub fn is_loading(status: u16, body: &[u8]) -> bool {
     if !may_be_loading(status, Some(body.len() as u64)) {
         return false;

@@ -1,5 +1,5 @@
 //! A prompt that is too long for the model's context, in the words of each backend. Agents shorten their
-//! conversation when they are told so in the words of their own API.
+//! conversation on this error, but only in the words of their own API.
 
 use super::Failure;
 

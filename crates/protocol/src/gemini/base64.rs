@@ -1,4 +1,4 @@
-//! Bytes as text. Clients of Google's write either alphabet of base64, with or without padding.
+//! Bytes as text. Google's clients write both alphabets of base64, with or without padding.
 
 use std::borrow::Cow;
 

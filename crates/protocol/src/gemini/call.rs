@@ -17,7 +17,7 @@ pub struct Call<'a> {
     pub model: Option<Cow<'a, str>>,
     /// The endpoint that is asked for.
     pub endpoint: Endpoint,
-    /// How the answer is to come.
+    /// The form in which the answer is asked for.
     pub form: Form,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The model and the method of a path, as they stand there.
+/// The model and the method of a path, still percent-encoded.
 fn named(path: &str) -> Option<(Option<&str>, &str)> {
     let (_, rest) = below_version(path)?;
     let (collection, method) = rest.rsplit_once(':')?;
@@ -69,7 +69,7 @@ fn below_version(path: &str) -> Option<(&str, &str)> {
     VERSIONS.iter().find_map(|version| Some((*version, path.strip_prefix(version)?)))
 }
 
-/// Whether a path is one of Gemini's alone, whatever its method.
+/// Whether a path belongs to Gemini's API and no other, whatever its method.
 pub fn is_geminis(path: &str) -> bool {
     path == "/v1beta" || path.starts_with(VERSIONS[0]) || Call::of(path, None).is_some()
 }
@@ -86,7 +86,7 @@ fn asks_for_events(query: Option<&str>) -> bool {
         .any(|(name, value)| matches!(&*name, "alt" | "$alt") && value.eq_ignore_ascii_case("sse"))
 }
 
-/// A piece of a path without its percent-encoding. What is not encoded right stays as it is.
+/// Decodes a piece of a path. A piece with invalid percent-encoding stays as it is.
 fn decoded(piece: &str) -> Cow<'_, str> {
     if !piece.contains('%') {
         return Cow::Borrowed(piece);

@@ -1,4 +1,5 @@
-//! A body with what its path says, so that everything behind reads Gemini's requests like any other's.
+//! Adds to a body what its path says, so that all later code can read Gemini's requests like those of
+//! other APIs.
 //!
 //! | Field | Says |
 //! | --- | --- |
@@ -6,8 +7,8 @@
 //! | `stream` | whether the answer is a stream |
 //! | `alt` | `json` for a stream that is a JSON array |
 //!
-//! A body may name the model itself, if it names the same one. Its own `stream` and `alt`, which Gemini does
-//! not have, are overwritten.
+//! A body may also name the model, if it is the same one. `stream` and `alt` in the body itself are
+//! overwritten: Gemini has no such fields.
 
 use std::fmt;
 
@@ -35,7 +36,7 @@ pub fn complete(body: &Bytes, call: &Call<'_>) -> Result<Bytes, BadRequest> {
     if let Some(own) = own_fields(body) {
         return own.completed(body, call);
     }
-    // What strict readers refuse is read mended, as everywhere.
+    // A body that strict readers refuse is mended first, as everywhere.
     let Some(mended) = json::mended(body).map(Bytes::from) else { return Ok(body.clone()) };
     own_fields(&mended).map_or_else(|| Ok(body.clone()), |own| own.completed(&mended, call))
 }
@@ -85,7 +86,7 @@ impl OwnFields<'_> {
         }
     }
 
-    /// Values in the places where there are some, and the others at the front.
+    /// Replaces the values of fields that the body has, and adds the other fields at its front.
     fn edits<const N: usize>(
         &self,
         body: &Bytes,

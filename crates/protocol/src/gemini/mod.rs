@@ -1,4 +1,4 @@
-//! Gemini's API: what its paths say, its errors, and bytes as it has them.
+//! Gemini's API: its paths, its errors, and its form of bytes.
 //!
 //! - [`call`]: the model, the method and the form of an answer, which are in a path
 //! - [`mod@complete`]: the same as fields of the body

@@ -21,7 +21,7 @@ const LONGEST: usize = 2_048;
 
 const VERSION: u8 = 1;
 
-/// The marks.
+/// The marks: each says which optional parts the code has.
 const TLS: u8 = 1;
 const URL: u8 = 1 << 1;
 const ROOM: u8 = 1 << 2;
@@ -32,7 +32,7 @@ pub enum BadCode {
     /// It does not begin as codes do.
     #[error("that is no code of an invitation: it begins with {PREFIX}; `warren invite` makes one")]
     NoCode,
-    /// Something is missing, or has changed.
+    /// A part of the code is missing, or was altered.
     #[error("the code is damaged or not complete: copy all of it once more")]
     Damaged,
     /// A later version made it.
@@ -41,7 +41,7 @@ pub enum BadCode {
 }
 
 impl Invitation {
-    /// Whether a text is meant as the code of an invitation.
+    /// Whether a text begins like the code of an invitation.
     pub fn is_code(text: &str) -> bool {
         let text = text.trim();
         text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))

@@ -30,10 +30,10 @@ pub struct JoinAnswer {
     pub server_name: String,
 }
 
-/// A question to a server: which one is it?
+/// Asks a server to prove which server it is.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ProofRequest {
-    /// The id of the key or the invitation by which it is to prove it.
+    /// The id of the key or the invitation whose secret the proof is made with.
     pub of: String,
     /// A random number, as hexadecimal digits.
     pub nonce: String,

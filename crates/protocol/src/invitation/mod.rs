@@ -1,8 +1,8 @@
 //! Joining in one line: the code of an invitation, and the messages by which it is used.
 //!
-//! - [`Invitation`], its [`Purpose`] and the [`Place`] of its server: what a code says
+//! - [`Invitation`], its [`Purpose`] and the [`Place`] of its server: the content of a code
 //! - `code`: an invitation as text, and back
-//! - [`proof`]: how a server shows that it is the one that is meant, before it is sent a secret
+//! - [`proof`]: how a server proves that it is the right one, before it is sent a secret
 //! - [`messages`]: what a joining machine and a server say to each other over HTTP
 
 mod code;
@@ -42,7 +42,7 @@ pub struct Place {
     pub port: u16,
     /// Its addresses, the best first; at most [`MAX_ADDRESSES`].
     pub addresses: Vec<IpAddr>,
-    /// The fingerprint of its certificate; `None`: it is spoken to in clear.
+    /// The fingerprint of its certificate; `None`: connections to it are not encrypted.
     pub fingerprint: Option<Fingerprint>,
     /// An `https://` URL by which others reach it.
     pub url: Option<String>,
@@ -162,7 +162,7 @@ impl fmt::Debug for InvitationSecret {
     }
 }
 
-/// Shows what is no secret.
+/// Shows everything but the secrets.
 impl fmt::Debug for Purpose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,9 +1,9 @@
-//! How a server without TLS shows that it is the one that is meant, before it is sent a secret.
+//! How a server without TLS proves that it is the right one, before it is sent a secret.
 //!
 //! The machine sends a random number and the address that it dialled. The server answers with an HMAC-SHA256 of
-//! both, keyed by the SHA-256 of the secret, which it keeps. Somebody who only knows the server's id cannot answer.
-//! Somebody who passes the question on to the server cannot either: the server answers only for addresses of its
-//! own, and the machine checks the answer for the address that it dialled itself.
+//! both, keyed by the SHA-256 of the secret, which it keeps. An impostor who only knows the server's id cannot
+//! answer. Passing the question on to the server does not help: the server answers only for its own addresses, and
+//! the machine checks the answer against the address that it dialled.
 
 use base::Secret;
 use hmac::{Hmac, Mac};
@@ -24,7 +24,7 @@ pub fn is_valid(secret: &Secret, nonce: &[u8; NONCE], address: &str, proof: &[u8
 }
 
 fn mac(digest: &[u8; 32], nonce: &[u8; NONCE], address: &str) -> Hmac<Sha256> {
-    // A key of HMAC may have any length: this one is shorter than a block, and is padded.
+    // HMAC takes a key of any length. This one is shorter than a block, so it is padded.
     let mut block = [0; 64];
     block[..32].copy_from_slice(digest);
     let mut mac = <Hmac<Sha256> as Mac>::new(&block.into());

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 
 use super::clip;
 
-/// A string that is borrowed from the body unless it has escapes, also inside of an `Option`.
+/// A string that is borrowed from the body unless it has escapes. Unlike a plain `Cow`, it also
+/// borrows inside an `Option`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub struct Text<'a>(

@@ -9,28 +9,28 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A type that can be read from some kinds of JSON value. Of every other kind, and of `null`, its default
-/// is made.
+/// A type that can be read from some kinds of JSON value. Every other kind, and `null`, gives its
+/// default.
 pub trait Lenient<'de>: Default {
-    /// Made of a string.
+    /// From a string.
     fn of_text(_: Cow<'de, str>) -> Self {
         Self::default()
     }
 
-    /// Made of a number.
+    /// From a number.
     fn of_number(_: f64) -> Self {
         Self::default()
     }
 
-    /// Made of a whole number, all of whose digits count.
+    /// From a whole number, of which no digit may be lost.
     fn of_count(count: u64) -> Self {
         Self::of_number(count as f64)
     }
 
-    /// Made of a list.
+    /// From a list.
     ///
     /// # Errors
-    /// Those of its items.
+    /// The errors of its items.
     fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Self::default())
@@ -40,7 +40,7 @@ pub trait Lenient<'de>: Default {
 /// Reads a value of any kind.
 ///
 /// # Errors
-/// When it is no JSON.
+/// When it is not JSON.
 pub fn any<'de, T: Lenient<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_any(AnyVisitor(PhantomData))
 }

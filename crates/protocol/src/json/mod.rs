@@ -5,7 +5,7 @@
 //! - [`repair`]: JSON that is nearly right, or too long
 //! - `ordered`: JSON whose members stay in their order
 //! - `escape`: text as the content of a JSON string, without building values
-//! - [`JsonReader`]: JSON of other people's servers, read as their clients read it
+//! - [`JsonReader`]: JSON from other servers, read as leniently as their own clients read it
 
 mod escape;
 pub mod fields;
@@ -26,7 +26,7 @@ pub fn clip(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
-/// A value of plain data as JSON text, after what `out` holds already.
+/// Appends a value of plain data to `out`, as JSON text.
 #[expect(clippy::expect_used, reason = "strings, numbers and maps of strings always serialise")]
 pub fn write_into(out: String, value: &impl Serialize) -> String {
     let mut out = out.into_bytes();

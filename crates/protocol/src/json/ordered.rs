@@ -14,7 +14,7 @@ pub(super) enum Ordered {
     /// Neither a list nor an object.
     Plain(Value),
     List(Vec<Ordered>),
-    /// Members whose keys come again are `None`.
+    /// A member whose key comes again later is `None`.
     Object(Vec<Option<(String, Ordered)>>),
 }
 

@@ -1,4 +1,4 @@
-//! JSON of other people's servers, read as the clients of these servers read it.
+//! JSON from other servers, read as leniently as their own clients read it.
 //!
 //! Strict reading comes first and costs nothing more. Where it fails, the text is [repaired](super::repair)
 //! and read again; of a repeated key the last value counts, whatever it is.
@@ -62,8 +62,8 @@ impl JsonReader {
     }
 }
 
-/// A request's text as strict JSON, for readers that refuse it as it is; `None` where it cannot be mended,
-/// or is longer than [`MAX_MENDED`]. Clients' own writers make such texts, and stock servers read them.
+/// Mends the text of a request that strict readers refuse; `None` where it cannot be mended, or is longer
+/// than [`MAX_MENDED`]. Some clients write such text, and stock servers read it.
 pub fn mended(json: &[u8]) -> Option<String> {
     mend(json, Repair::new(Bounds::WHOLE)).map(|(mended, _)| mended)
 }

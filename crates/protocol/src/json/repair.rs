@@ -1,4 +1,4 @@
-//! JSON that is nearly right, made right. Other programs write what strict readers refuse:
+//! Mends JSON that is nearly valid. Other programs write things that strict readers refuse:
 //!
 //! - half a surrogate pair, or invalid UTF-8: U+FFFD takes its place
 //! - a control character in a string, or an unknown escape: it becomes the character itself
@@ -6,7 +6,7 @@
 //! - values that are nested too deep: `null`
 //! - texts that are too long: strings are cut, then members are left out, the deepest ones first
 //!
-//! Everything else stays as it was. A text that is no JSON in spite of this is not read.
+//! Everything else stays as it was. Text that is still not JSON after this is not read.
 //!
 //! - `text`: strings
 //! - `seam`: characters that begin in one text and end in the next
@@ -37,7 +37,7 @@ impl Bounds {
     pub const WHOLE: Self = Self { depth: 127, total: usize::MAX };
 }
 
-/// A text that was made right.
+/// A text that was mended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repaired {
     /// The text, which is JSON.
@@ -50,14 +50,14 @@ pub struct Repaired {
     pub seams: Vec<Seam>,
 }
 
-/// Makes a text right, as far as it is JSON at all.
+/// Mends a text. `None` if it is not JSON at all.
 pub fn repaired(text: &[u8], bounds: Bounds) -> Option<Repaired> {
     let mut repair = Repair::new(bounds);
     repair.push(text);
     repair.finish()
 }
 
-/// The value of a text: as it is if it is right, else repaired. `None` if it is no JSON.
+/// The value of a text: read as it is if it is valid, else mended. `None` if it is not JSON.
 pub fn value(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().or_else(|| {
         let repaired = repaired(text.as_bytes(), Bounds::WHOLE)?;
@@ -65,7 +65,7 @@ pub fn value(text: &str) -> Option<Value> {
     })
 }
 
-/// Makes a text right that comes in pieces. It takes no more memory than the result.
+/// Mends a text that comes in pieces. It takes no more memory than the result.
 #[derive(Debug)]
 pub struct Repair {
     bounds: Bounds,
@@ -107,7 +107,7 @@ enum Place {
     Next,
     /// Nothing: the text is complete.
     End,
-    /// The text is no JSON.
+    /// The text is not JSON.
     Broken,
 }
 
@@ -119,11 +119,12 @@ enum Token {
     Text(Text),
 }
 
-/// The part of each value in the bound, in bytes.
+/// What each value counts towards the bound, besides its text, in bytes.
 const VALUE: usize = 32;
-/// The most that one level near the top may add to the bound, in bytes; each level further up adds as much again.
+/// How far one level near the top may exceed the bound, in bytes. Each level further up may exceed it by as much
+/// again.
 const RESERVE: usize = 16 * 1024;
-/// The levels that may.
+/// How many levels, counted from the top, may exceed the bound.
 const RESERVED: usize = 5;
 /// The most bytes of a string beyond the bound.
 const SHORT: usize = 1024;
@@ -131,7 +132,7 @@ const SHORT: usize = 1024;
 const LITERAL: usize = 1024;
 
 impl Repair {
-    /// A text that has not begun.
+    /// At the beginning of a text.
     pub fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
@@ -148,7 +149,8 @@ impl Repair {
         }
     }
 
-    /// A text that has not begun, and that follows one with these seams. Its own are kept for the next.
+    /// At the beginning of a text that follows one with these seams. Its own seams are kept for the
+    /// next text.
     pub fn joining(seams: Vec<Seam>) -> Self {
         Self { seams: Some((seams, Vec::new())), ..Self::new(Bounds::WHOLE) }
     }
@@ -169,7 +171,7 @@ impl Repair {
         }
     }
 
-    /// The result; `None` if the text is not complete, or no JSON.
+    /// The result; `None` if the text is incomplete or not JSON.
     pub fn finish(mut self) -> Option<Repaired> {
         self.literal_ends();
         let (before, mut seams) = self.seams.take().unwrap_or_default();

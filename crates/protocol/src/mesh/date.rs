@@ -26,7 +26,7 @@ impl AppleTime {
         Self(ms as f64 / 1000.0 - EPOCH)
     }
 
-    /// Milliseconds since 1970; what lies before, or is no number, is 0.
+    /// Milliseconds since 1970; 0 for an earlier date, or one that is not a number.
     pub fn unix_ms(self) -> u64 {
         // The conversion saturates.
         ((self.0 + EPOCH) * 1000.0).round() as u64

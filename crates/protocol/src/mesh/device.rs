@@ -84,7 +84,7 @@ pub struct DeviceInfo {
     /// When it was last seen, by its own clock.
     #[serde(default)]
     pub last_seen_at: AppleTime,
-    /// Always true, from who speaks of itself.
+    /// Always true, since a device only describes itself.
     #[serde(default, deserialize_with = "lenient::value")]
     pub is_current_device: bool,
     /// The models that it has loaded.
@@ -99,7 +99,8 @@ pub(super) fn no_id() -> WireId {
     WireId::from("")
 }
 
-/// The id of a device; empty where it is no id. It names nothing that is asked for.
+/// The id of a device; empty where it is invalid. A bad id is harmless here: nothing is looked up
+/// by it.
 pub(super) fn device_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<WireId, D::Error> {
     let text: String = lenient::value(deserializer)?;
     Ok(if text.len() <= MAX_ID { WireId::from(text.as_str()) } else { no_id() })
@@ -147,7 +148,7 @@ pub struct Capabilities {
 pub struct WarrenNode {
     /// The version of the sealed form: 2.
     pub mesh: u32,
-    /// Of the program.
+    /// The version of its program.
     pub version: String,
     /// Whether it requires a proof of the passcode.
     #[serde(default)]

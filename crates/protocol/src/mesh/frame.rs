@@ -8,7 +8,7 @@ pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 /// How many bytes a length has.
 const HEAD: usize = 4;
 
-/// A frame that is longer than is taken. Nothing after it can be read.
+/// A frame that is too long. Nothing after it can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a frame of {length} bytes: at most {max} are taken")]
 pub struct TooLong {
@@ -37,7 +37,7 @@ pub fn take(read: &mut BytesMut, max: usize) -> Result<Option<Bytes>, TooLong> {
     Ok(Some(read.split_to(size).freeze()))
 }
 
-/// Appends a frame. Longer ones than [`MAX_FRAME`] are the caller's fault.
+/// Appends a frame. The caller must not pass more than [`MAX_FRAME`] bytes.
 pub fn put(out: &mut BytesMut, frame: &[u8]) {
     debug_assert!(frame.len() <= MAX_FRAME, "{}", frame.len());
     out.reserve(HEAD + frame.len());

@@ -49,7 +49,7 @@ impl FromScalar for String {
     }
 }
 
-/// A number; text that is one counts, too.
+/// A number, or text that is one.
 impl FromScalar for f64 {
     fn from_scalar(scalar: Scalar) -> Option<Self> {
         let number = match scalar {
@@ -62,7 +62,7 @@ impl FromScalar for f64 {
     }
 }
 
-/// A whole number that is not negative: others are rounded, or taken as the nearest that is one.
+/// A whole number of 0 or more. Others are rounded, or replaced by the nearest that fits.
 impl FromScalar for u32 {
     fn from_scalar(scalar: Scalar) -> Option<Self> {
         // The conversion saturates.
@@ -231,7 +231,7 @@ pub(super) fn addresses<'de, D: Deserializer<'de>>(
     Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
 }
 
-/// A size or an offset in bytes: the message means nothing without it.
+/// A size or an offset in bytes, without which the message has no meaning.
 pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let no_size = || Error::custom("not a whole number of bytes");
     opt(deserializer)?.ok_or_else(no_size)

@@ -28,7 +28,7 @@ impl Boundary {
         if boundary.len() > MAX_BOUNDARY {
             return Err(BadForm::BoundaryTooLong);
         }
-        // A line end in it would begin a boundary within a boundary.
+        // A line end in the boundary could begin another boundary within it.
         if boundary.iter().any(u8::is_ascii_control) {
             return Err(BadForm::NoBoundary);
         }

@@ -1,7 +1,9 @@
-//! Bodies of `multipart/form-data`, read for what routing needs: the model, and whether a stream is wished.
+//! Bodies of `multipart/form-data`, read for what routing needs: the model, and whether a stream is asked
+//! for.
 //!
-//! A form is read in pieces, and nothing of it is kept but the two short values and the heads of the part that is being
-//! read. Where readers of forms differ the form is refused: a provider must find the same model in it as the server.
+//! A form is read in pieces, and nothing of it is kept but the two short values and the heads of the part that is
+//! being read. A form that readers understand differently is refused: a provider must find the same model in it as
+//! the server.
 //!
 //! - [`boundary`]: the boundary between the fields, from the content type
 //! - [`reader`]: the fields, piece by piece
@@ -57,25 +59,25 @@ impl Form {
 /// Why a form cannot be routed; the text is for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadForm {
-    /// A content type that does not say how the fields are parted.
+    /// The content type names no boundary.
     #[error("the content type multipart/form-data must have one boundary")]
     NoBoundary,
-    /// An endless boundary.
+    /// The boundary is too long.
     #[error("the boundary of the form must not be longer than {MAX_BOUNDARY} bytes")]
     BoundaryTooLong,
-    /// Bytes before the first boundary.
+    /// There are bytes before the first boundary.
     #[error("the form does not begin with the boundary that its content type names")]
     NoBeginning,
-    /// No last boundary.
+    /// The last boundary is missing.
     #[error("the form has no end: its last boundary is missing")]
     NoEnd,
-    /// Bytes behind the last boundary.
+    /// There are bytes after the last boundary.
     #[error("the form has bytes behind its last boundary")]
     AfterEnd,
-    /// A boundary that some would read, and some not.
+    /// Something that only some readers take for a boundary.
     #[error("the form is ambiguous: {0}")]
     Ambiguous(&'static str),
-    /// Headers of a field that name no field.
+    /// The headers of a field do not name it.
     #[error(
         "a field of the form has no usable Content-Disposition: it needs form-data and one name"
     )]
@@ -83,16 +85,16 @@ pub enum BadForm {
     /// Too many fields.
     #[error("the form must not have more than {MAX_PARTS} fields")]
     TooManyParts,
-    /// Endless headers.
+    /// The headers of a field are too long.
     #[error("the headers of a field of the form must not be longer than {MAX_HEADERS} bytes")]
     HeadersTooLong,
-    /// A model that is a file, or encoded.
+    /// The model is a file, or encoded.
     #[error("`{0}` must be a plain field of the form, and neither a file nor encoded")]
     NotPlain(&'static str),
-    /// A model that is no text.
+    /// The model is not text.
     #[error("`model` must be valid UTF-8")]
     ModelNotUtf8,
-    /// A field that is wrong in any request.
+    /// A field has a fault that is one in any kind of request.
     #[error(transparent)]
     Field(#[from] BadBody),
 }
@@ -109,7 +111,7 @@ impl BadForm {
     }
 }
 
-/// A form in pieces, with this model in the place of its own. Of the pieces nothing is copied.
+/// A form in pieces, with its model replaced by this one. The pieces are not copied.
 ///
 /// # Errors
 /// [`BadForm`] when the form cannot be routed.

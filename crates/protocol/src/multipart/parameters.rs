@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-/// The parameters behind a header's first word. Gives `None` for one that cannot be read, and nothing behind it.
+/// The parameters after a header's first word. A parameter that cannot be read gives `None`, and ends the
+/// iteration.
 pub(super) struct Parameters<'a>(&'a [u8]);
 
 impl<'a> Parameters<'a> {
-    /// Those of this rest of a header, which begins with a semicolon or is empty.
+    /// The parameters in this rest of a header, which is empty or begins with a semicolon.
     pub(super) fn after(rest: &'a [u8]) -> Self {
         Self(rest)
     }

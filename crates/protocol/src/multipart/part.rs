@@ -26,7 +26,7 @@ impl Part {
             }
             let colon = memchr::memchr(b':', line).ok_or(BadForm::NoName)?;
             let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
-            // Some readers take a name with a space for a name, and others ignore the header.
+            // Some readers accept a header whose name has a space, and others ignore it.
             if name.iter().any(u8::is_ascii_whitespace) {
                 return Err(BadForm::Ambiguous("the name of a header has a space in it"));
             }
@@ -71,7 +71,8 @@ impl Disposition {
             let (key, value) = parameter.ok_or(BadForm::NoName)?;
             let key = key.to_ascii_lowercase();
             is_file |= key.starts_with(b"filename");
-            // Some decode `name*`, and some do not know it (RFC 7578 section 4.2 leaves it out).
+            // Some readers decode `name*`, and others do not know it (RFC 7578 section 4.2 excludes
+            // it).
             if key.starts_with(b"name*") || (key == b"name" && name.replace(value).is_some()) {
                 return Err(BadForm::Ambiguous("a field has two names"));
             }

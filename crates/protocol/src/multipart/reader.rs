@@ -41,17 +41,17 @@ struct Value {
     from: usize,
     /// Its first bytes, of a field that routing needs.
     bytes: Vec<u8>,
-    /// Its length without what may be the delimiter's beginning.
+    /// Its length so far, without bytes that may begin the delimiter.
     len: usize,
     last: u8,
     /// How many bytes of the delimiter were found.
     matched: usize,
-    /// Whether the line end of these is the headers' and not the value's.
+    /// Whether the line end among these belongs to the headers, and not to the value.
     is_at_start: bool,
 }
 
 impl FormReader {
-    /// Before the first byte of a form.
+    /// At the beginning of a form.
     pub fn new(boundary: &Boundary) -> Self {
         Self {
             delimiter: Finder::new(&boundary.delimiter()).into_owned(),
@@ -104,7 +104,7 @@ impl FormReader {
                     self.place = Place::AfterBoundary(None);
                 }
             }
-            // Some begin with an empty line.
+            // Some forms begin with an empty line.
             Place::Beginning(matched) if *matched <= 1 && matches!(byte, b'\r' | b'\n') => {
                 *matched = usize::from(byte == b'\n');
             }
@@ -210,7 +210,7 @@ impl Value {
         }
     }
 
-    /// The bytes that were taken for the delimiter's beginning are the value's.
+    /// Counts the bytes that looked like the delimiter's beginning as part of the value.
     fn unmatch(&mut self, needle: &[u8]) {
         let from = usize::from(std::mem::take(&mut self.is_at_start));
         let matched = std::mem::take(&mut self.matched);

@@ -4,7 +4,7 @@
 pub const NORMAL: (u16, &str) = (1000, "goodbye");
 /// A newer connection of the same model and name has come.
 pub const REPLACED: (u16, &str) = (4000, "Bye");
-/// The query lacks a parameter, or has an impossible one.
+/// The query lacks a parameter, or has an invalid one.
 pub const BAD_QUERY: u16 = 4001;
 /// The token is not the server's.
 pub const INVALID_TOKEN: (u16, &str) = (4002, "Invalid token");

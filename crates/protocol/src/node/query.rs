@@ -100,7 +100,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Those of a query, without its `?`.
+    /// The parameters of a query, without its `?`.
     pub fn of(query: &str) -> Self {
         let mut there = Self::default();
         for (name, _) in parse(query.as_bytes()) {
@@ -116,12 +116,12 @@ impl Parameters {
         there
     }
 
-    /// Whether all four of a node are there.
+    /// Whether it has all four parameters of a node.
     pub fn complete(self) -> bool {
         self.token && self.model && self.max_concurrency && self.name
     }
 
-    /// Whether one is there that only a node sends.
+    /// Whether it has one that only a node sends.
     pub fn names_node(self) -> bool {
         self.token || self.model || self.max_concurrency
     }

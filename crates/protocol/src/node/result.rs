@@ -85,7 +85,7 @@ impl ResultReader {
         Ok(Cow::Owned(text.to_owned()))
     }
 
-    /// Nothing more comes.
+    /// Ends the text: no more pieces come.
     ///
     /// # Errors
     /// [`NotText`] when a character was begun and not finished.
@@ -94,7 +94,7 @@ impl ResultReader {
     }
 }
 
-/// The whole characters, and the beginning of the next.
+/// Splits bytes into whole characters and the beginning of the next one.
 fn complete(bytes: &[u8]) -> Result<(&str, &[u8]), NotText> {
     let end = match str::from_utf8(bytes) {
         Ok(text) => return Ok((text, &[])),

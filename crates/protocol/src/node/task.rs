@@ -44,7 +44,7 @@ pub enum Role {
     Assistant,
 }
 
-/// The word to stop a task, which is then no longer the node's.
+/// Tells the node to stop a task, which it then no longer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop {
     /// The task.
@@ -56,7 +56,7 @@ pub struct Stop {
 pub enum ServerMessage {
     /// A new task.
     Task(Task),
-    /// No longer a task.
+    /// A task is to be stopped.
     Stop(Stop),
 }
 
@@ -84,7 +84,7 @@ impl Task {
 }
 
 impl Stop {
-    /// The word as a text frame.
+    /// The message as a text frame.
     pub fn encode(self) -> String {
         format!("{{\"id\":{},\"stop\":true}}", self.id)
     }

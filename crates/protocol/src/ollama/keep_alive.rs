@@ -24,7 +24,7 @@ impl KeepAlive {
     /// Reads one from JSON; `None` for `null`.
     ///
     /// # Errors
-    /// [`BadRequest`] for what is no span.
+    /// [`BadRequest`] for a value that is not a span.
     pub fn read(raw: &str) -> Result<Option<Self>, BadRequest> {
         if raw == "null" {
             return Ok(None);
@@ -40,7 +40,7 @@ impl KeepAlive {
         seconds.map(|seconds| Some(Self { seconds })).ok_or_else(bad)
     }
 
-    /// Whether the model is to leave the memory at once.
+    /// Whether the model is to be unloaded at once.
     pub fn is_over(self) -> bool {
         self.seconds == 0.0
     }

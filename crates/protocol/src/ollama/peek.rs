@@ -24,10 +24,10 @@ use crate::{
     openai::{Edit, added, object_end, span, splice},
 };
 
-/// The request in a body, as far as it matters before it becomes a job.
+/// What matters of the request in a body before it becomes a job.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Peek {
-    /// Whether it is the node protocol's.
+    /// Whether it belongs to the node protocol.
     pub is_node: bool,
     /// Whether the prompt of a generate goes to the model as it is: `raw`, or with a `suffix`.
     pub is_raw: bool,
@@ -116,8 +116,9 @@ fn has_strings(messages: &RawValue) -> bool {
     messages.iter().any(|message| message.get().starts_with('"'))
 }
 
-/// The body with what routing reads of it at its top: `stream`, which is true unless the body says
-/// otherwise, and `max_tokens`, which is `num_predict` of its options. The rest keeps its bytes.
+/// Adds the fields that routing reads at the top of a body: `stream`, which is true unless the body
+/// says otherwise, and `max_tokens`, which is `num_predict` of its options. The rest keeps its
+/// bytes.
 pub fn completed(body: &Bytes) -> Bytes {
     let (Ok(text), Some(end)) = (str::from_utf8(body), object_end(body)) else {
         return body.clone();
@@ -167,7 +168,7 @@ fn null_stream(text: &str) -> Option<std::ops::Range<usize>> {
     serde_json::from_str::<Stream<'_>>(text).ok().map(|it| span(text, it.stream))
 }
 
-/// A model's name of a body that names it `model`, or `name` as older clients do.
+/// The model's name in a body, under `model`, or under `name` as older clients write it.
 pub fn model_name(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     #[serde(bound(deserialize = "'de: 'a"))]

@@ -24,7 +24,7 @@ pub fn timestamp(seconds: u64, nanos: u32) -> String {
     format!("{:.9}", moment.unwrap_or(Timestamp::MAX))
 }
 
-/// The answer to a request that asks nothing: its model is loaded, or has left the memory.
+/// The answer to a request without a prompt: its model was loaded, or unloaded.
 pub fn nothing_asked(chat: bool, model: &str, created_at: &str, unloads: bool) -> String {
     json::write(&NothingAsked {
         model,
@@ -36,13 +36,13 @@ pub fn nothing_asked(chat: bool, model: &str, created_at: &str, unloads: bool) -
     })
 }
 
-/// The answer to an embed of nothing.
+/// The answer to a request to embed an empty input.
 pub fn nothing_embedded(model: &str) -> String {
     json::write(&NothingEmbedded { model, embeddings: [] })
 }
 
-/// A digest of a model: of its name, as the server does not have its files. The same name has always
-/// the same.
+/// A digest for a model. It is made of its name, because the server does not have its files, and is
+/// always the same for a name.
 pub fn digest(name: &str) -> String {
     hex::encode(Sha256::digest(name.as_bytes()))
 }

@@ -19,7 +19,7 @@ pub enum AskUsage {
     /// This edit. Parts that the client did not ask for must be removed from the answer again: see
     /// [`UsageFilter`](super::UsageFilter).
     Edit(Edit),
-    /// Nothing can be done: the options are no object, which is for the backend to refuse.
+    /// Nothing can be done: the options are not an object. The backend will refuse them.
     Unaskable,
 }
 
@@ -35,7 +35,7 @@ pub fn ask_usage(body: &[u8], options: Option<Range<usize>>) -> AskUsage {
     given.map_or(AskUsage::Unaskable, |given| within(given, options.start))
 }
 
-/// How to ask in options that are there, and that begin at byte `start` of the body.
+/// How to ask for usage in existing options, which begin at byte `start` of the body.
 fn within(given: &str, start: usize) -> AskUsage {
     let edit = |span: Range<usize>, text: &str| {
         let span = start + span.start..start + span.end;
@@ -65,7 +65,7 @@ struct Options<'a> {
     include_usage: Option<&'a RawValue>,
 }
 
-/// A value that is there, `null` among them.
+/// A field that is present, even if it is `null`.
 fn even_null<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
     Deserialize::deserialize(from).map(Some)
 }

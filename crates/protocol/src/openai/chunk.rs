@@ -17,7 +17,7 @@ use crate::{
 pub struct Look {
     /// Whether it has choices: a chunk without choices carries usage, or nothing.
     pub has_choices: bool,
-    /// Whether the model came to its end with it.
+    /// Whether it has a reason why the answer ended.
     pub finishes: bool,
     /// Whether it carries usage.
     pub tells_usage: bool,
@@ -25,7 +25,7 @@ pub struct Look {
     pub model_span: Option<Range<usize>>,
 }
 
-/// Why something is no chunk that can be passed on.
+/// Why a text is not a chunk that can be passed on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadChunk {
     /// It is not a chunk.

@@ -97,8 +97,8 @@ impl Choice {
         }
     }
 
-    /// A piece of a call belongs to the call of its number; one without to the last call, unless it
-    /// has an id, with which another begins.
+    /// Which call a piece belongs to: the one with its number. A piece without a number belongs to
+    /// the last call, unless it has an id, which begins another call.
     fn call(&mut self, piece: Value) {
         let Value::Object(mut piece) = piece else { return };
         let told = piece.remove("index").and_then(|index| index.as_u64());

@@ -61,10 +61,10 @@ impl From<Form> for Peek {
 /// Why a body cannot be routed; the text is for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadBody {
-    /// Bytes that are no text.
+    /// The body is not UTF-8.
     #[error("the request body is not valid UTF-8 (byte {0})")]
     NotUtf8(usize),
-    /// Text that is not JSON.
+    /// The body is text but not JSON.
     #[error("the request body is not valid JSON (line {line}, column {column})")]
     NotJson {
         /// The line, from 1.
@@ -72,25 +72,25 @@ pub enum BadBody {
         /// The byte in the line, from 1; 0 when the body is empty.
         column: usize,
     },
-    /// JSON of another kind.
+    /// The body is JSON, but not an object.
     #[error("the request body must be a JSON object")]
     NotAnObject,
-    /// No model.
+    /// The body names no model.
     #[error("the request body has no `model`")]
     ModelMissing,
-    /// A model that is not a string.
+    /// The model is not a string.
     #[error("`model` must be a string")]
     ModelNotString,
-    /// A model without a name.
+    /// The model's name is empty.
     #[error("`model` must not be empty")]
     ModelEmpty,
-    /// A model with an endless name.
+    /// The model's name is too long.
     #[error("`model` must not be longer than {MAX_MODEL_NAME} bytes")]
     ModelTooLong,
     /// A `stream` that is neither true, false nor null.
     #[error("`stream` must be true or false")]
     StreamNotBool,
-    /// Two values where readers could disagree on which one counts.
+    /// A field has two values, and readers could disagree on which one counts.
     #[error("`{0}` must not appear twice")]
     Twice(&'static str),
 }
@@ -108,7 +108,7 @@ impl BadBody {
     }
 }
 
-/// Reads what routing needs of a request body. The whole body is checked to be JSON.
+/// Reads the fields that routing needs from a request body, and checks that the whole body is JSON.
 pub fn peek(body: &[u8]) -> Result<Peek, BadBody> {
     let text = str::from_utf8(body).map_err(|error| BadBody::NotUtf8(error.valid_up_to()))?;
     let mut fields = Fields::default();
@@ -133,8 +133,8 @@ pub fn peek(body: &[u8]) -> Result<Peek, BadBody> {
 }
 
 impl Peek {
-    /// What the model reads of this body, in the order in which most read it: tools, instructions and the prompt; each empty if
-    /// there is none.
+    /// The parts of this body that the model reads, in the order in which most models read them: tools, instructions
+    /// and the prompt. Each is empty if there is none.
     pub fn prompt_parts<'a>(&self, body: &'a [u8]) -> [&'a [u8]; 3] {
         let part = |span: &Option<Range<usize>>| body.get(span.clone()?);
         [&self.tools_span, &self.instructions_span, &self.prompt_span]
@@ -166,7 +166,7 @@ fn stream_flag(raw: &RawValue) -> Result<bool, BadBody> {
     }
 }
 
-/// Where a value borrowed from `text` lies in it.
+/// The position in `text` of a value borrowed from it.
 pub fn span(text: &str, raw: &RawValue) -> Range<usize> {
     let start = raw.get().as_ptr().addr() - text.as_ptr().addr();
     start..start + raw.get().len()
@@ -212,7 +212,7 @@ enum Key {
     Other,
 }
 
-/// Where Gemini has the most tokens of an answer.
+/// The object in which Gemini's requests have the bound on the answer's tokens.
 #[derive(Deserialize)]
 struct Config {
     #[serde(rename = "maxOutputTokens", alias = "max_output_tokens", default)]

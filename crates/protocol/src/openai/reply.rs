@@ -18,8 +18,8 @@ pub fn error_event(message: &str, kind: &str, param: Option<&str>, code: Option<
 /// The event that ends a failed stream of responses. `kind` and `code` are those of [`error_body`];
 /// `sequence_number` counts the stream's events.
 ///
-/// Its fields come twice. OpenAI's description of the API has them at the top; its packages, and others
-/// that read its streams, look for `error` and take no notice of an event without it.
+/// Its fields come twice. OpenAI's description of the API has them at the top; its packages, and other
+/// programs that read its streams, look for `error` and ignore an event without it.
 pub fn response_error_event(
     message: &str,
     kind: &str,

@@ -1,4 +1,4 @@
-//! The id of a response, found in passing in the beginning of its answer.
+//! The id of a response, read from the beginning of an answer that passes.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ const LOOKED_AT: usize = 64 * 1024;
 pub struct ResponseIdReader {
     /// The bytes so far.
     begun: Vec<u8>,
-    /// How much of it was looked at in vain.
+    /// How many of these bytes were searched without success.
     tried: usize,
     done: bool,
 }
@@ -30,7 +30,8 @@ impl ResponseIdReader {
         let left = LOOKED_AT - self.begun.len();
         self.begun.extend_from_slice(&chunk[..chunk.len().min(left)]);
         let is_full = self.begun.len() == LOOKED_AT;
-        // Twice as much each time: small pieces cost no more than large ones.
+        // Searches again only when twice as much has arrived, so that small pieces cost no more
+        // than large ones.
         let is_more = self.begun.len() >= self.tried * 2;
         let found = if is_more || is_full { self.look() } else { None };
         self.stop_if(found.is_some() || is_full);
@@ -46,11 +47,11 @@ impl ResponseIdReader {
 
     fn look(&mut self) -> Option<String> {
         self.tried = self.begun.len();
-        // Before the first object of a stream are only the names of fields.
+        // Before the first object of a stream there are only names of event fields.
         let start = self.begun.iter().position(|&byte| byte == b'{')?;
         let mut found = None;
         let mut reader = serde_json::Deserializer::from_slice(&self.begun[start..]);
-        // Where it ends does not matter, once the id is found.
+        // The visitor stops reading with an error once it has the id, so the result means nothing.
         let _ = Object { found: &mut found, inner: false }.deserialize(&mut reader);
         found
     }

@@ -36,7 +36,7 @@ impl SequenceReader {
     }
 
     fn read_last(&mut self, bytes: &[u8]) {
-        // Text about numbers has a backslash before the quote, so it is another key.
+        // Inside a string the key's quotes have backslashes, so text does not match.
         let numbers =
             KEY.find_iter(bytes).filter_map(|at| number(&bytes[at + KEY.needle().len()..]));
         if let Some(last) = numbers.last() {
@@ -45,7 +45,7 @@ impl SequenceReader {
     }
 }
 
-/// The number behind a key. Something has to follow it: it may go on.
+/// The number after a key. Only a number with something after it is complete.
 fn number(rest: &[u8]) -> Option<u64> {
     let value = rest.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
     let digits = value.iter().position(|byte| !byte.is_ascii_digit())?;

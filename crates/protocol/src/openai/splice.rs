@@ -9,13 +9,13 @@ use crate::json;
 /// One edit: other text in the place of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// The bytes that go, as offsets into the body.
+    /// The bytes that are replaced, as offsets into the body.
     pub span: Range<usize>,
     /// The replacement.
     pub text: String,
 }
 
-/// The body with these edits, copied once. Their order does not matter.
+/// Applies these edits to a body, which is copied once. Their order does not matter.
 ///
 /// Spans outside the body, or overlapping ones, leave the body unchanged.
 pub fn splice(body: &Bytes, mut edits: Vec<Edit>) -> Bytes {

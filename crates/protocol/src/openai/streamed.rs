@@ -19,8 +19,8 @@ pub struct Streamed {
     pub asked_usage: bool,
 }
 
-/// The body with a stream asked for, and its usage; of `model`, if one is given. Options that are no
-/// object are left for the backend to refuse.
+/// Changes a body to ask for a stream and its usage, and for `model`, if one is given. Options that
+/// are not an object are left for the backend to refuse.
 ///
 /// # Errors
 /// [`BadBody`] when it is no request.

@@ -1,5 +1,5 @@
-//! Takes usage out of a stream of Chat Completions or Completions, for a client that did not ask for it,
-//! and nothing else with it.
+//! Removes usage, and nothing else, from a stream of Chat Completions or Completions whose client did
+//! not ask for it.
 
 use std::{borrow::Cow, fmt, sync::LazyLock};
 
@@ -22,7 +22,7 @@ use crate::{
 /// The longest event that may be held back, in bytes. The chunks that are looked for are far shorter.
 pub const MAX_HELD: usize = 64 * 1024;
 
-/// The fields of every chunk beside its choices, which nobody misses when a chunk goes.
+/// The fields that every chunk has. They need not be saved when a chunk is dropped.
 const OF_EVERY_CHUNK: [&str; 9] = [
     "id",
     "object",
@@ -40,20 +40,21 @@ static FINISH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"fini
 
 /// Filters one stream, split into pieces in any way.
 ///
-/// - A chunk that has only usage goes.
-/// - Another chunk with usage stays without it.
-/// - What else is in a chunk without choices (llama.cpp's `timings`) moves to the chunk before it, with the
-///   finish reason. This is where a backend that was not asked for usage has it.
+/// - A chunk that has only usage is dropped.
+/// - Another chunk with usage loses only its usage.
+/// - Other fields of a chunk without choices (llama.cpp's `timings`) move to the chunk before it, the one
+///   with the finish reason. A backend that is not asked for usage sends them there.
 ///
-/// So a chunk with a finish reason is held back until the next one, and half an event until its rest is
-/// there; its client could not read it anyway. A piece of other whole events passes without a copy.
+/// So a chunk with a finish reason is held back until the next chunk, and half an event until it is
+/// complete (the client could not read half an event anyway). A piece of other whole events passes
+/// without a copy.
 #[derive(Debug, Default)]
 pub struct UsageFilter {
     /// Where the stream so far ends.
     boundary: Boundary,
     /// The beginning of an event.
     half: BytesMut,
-    /// Whether that event is too long to be held back, so that it passes up to its end.
+    /// Whether that event is too long to be held back, and its rest passes unchanged.
     passes: bool,
     /// The last event, if it has a finish reason.
     finish: Option<Event>,
@@ -112,7 +113,7 @@ impl UsageFilter {
 
     fn event(&mut self, event: &Bytes, out: &mut BytesMut) {
         let Some(mut event) = Event::of(event) else {
-            // A comment: it may come before the chunk that is held back.
+            // A comment may be sent before the chunk that is held back.
             return out.extend_from_slice(event);
         };
         let members = may_change(&event.bytes).then(|| event.members()).flatten();
@@ -158,7 +159,7 @@ fn may_change(piece: &[u8]) -> bool {
     has_value(piece, &USAGE, b"{") || has_value(piece, &FINISH, b"\"")
 }
 
-/// Whether a key is there with a value that begins so.
+/// Whether this key occurs with a value that begins like this.
 fn has_value(piece: &[u8], key: &Finder<'_>, begins: &[u8]) -> bool {
     key.find_iter(piece).any(|at| {
         let rest = piece[at + key.needle().len()..].trim_ascii_start();
@@ -200,7 +201,7 @@ impl Event {
         Self { bytes: bytes.into(), data }
     }
 
-    /// The event with everything of another one that it has not, without that one's usage.
+    /// Adds to the event the members that it lacks and the other one has, except usage.
     fn with_more_of(self, other: &Members<'_>) -> Self {
         let Some(mut members) = self.members() else { return self };
         let lacks = |name: &str| members.0.iter().all(|(other, _)| other != name);
@@ -227,7 +228,7 @@ impl<'a> Members<'a> {
         self.get("usage").is_some_and(|usage| usage.starts_with('{'))
     }
 
-    /// Whether there are choices, and whether the model came to its end in one.
+    /// Whether there are choices, and whether one of them has a finish reason.
     fn choices(&self) -> (bool, bool) {
         let choices: List<Choice<'_>> =
             self.get("choices").and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
@@ -235,7 +236,7 @@ impl<'a> Members<'a> {
         (!choices.0.is_empty(), finishes)
     }
 
-    /// The members that are in no other chunk.
+    /// The members that not every chunk has.
     fn more(&self) -> impl Iterator<Item = &Member<'a>> {
         let is_more =
             |(name, value): &&Member<'_>| !OF_EVERY_CHUNK.contains(&&**name) && value != "null";

@@ -1,9 +1,9 @@
 //! Binary frames between two Warrens: a kind, a job number, raw bytes.
 //!
-//! Every frame begins with one byte of kind and the job's number as 32 bits, big-endian. The
-//! number is the server's, unique on its connection while the job lives. Decoding slices the
-//! frame: payloads are never copied. The kinds of both versions are read on every link; which are
-//! sent is agreed on with the subprotocol.
+//! Every frame begins with one byte of kind and the job's number as 32 bits, big-endian. The number
+//! is the server's, unique on its connection while the job lives. Decoding slices the frame:
+//! payloads are never copied. Both versions' kinds are read on every link. Which of them are sent
+//! depends on the agreed subprotocol.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::{Serialize, de::DeserializeOwned};
@@ -17,7 +17,7 @@ pub use super::{
     },
 };
 
-/// A version of the binary form. Two ends agree on one by its name as a subprotocol.
+/// A version of the binary form. Two ends agree on one as the WebSocket subprotocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// Heads are JSON, and every answer takes several frames.
@@ -124,8 +124,8 @@ pub enum WorkerFrame {
         /// Why.
         failure: JobFailure,
     },
-    /// `0x15`: the worker has the job, whose answer may take its time. Sent only to a server that
-    /// wants it ([`RegisterAck::acknowledge`](super::RegisterAck::acknowledge)).
+    /// `0x15`: the worker has received the job, whose answer may take a while. Sent only to a
+    /// server that wants it ([`RegisterAck::acknowledge`](super::RegisterAck::acknowledge)).
     Accepted {
         /// The job's number.
         job: u32,
@@ -157,7 +157,7 @@ pub enum FrameProblem {
     /// It is shorter than its kind requires.
     #[error("frame cut short")]
     Short,
-    /// A kind that this end does not take.
+    /// A kind that this end does not accept.
     #[error("unknown frame kind {0:#04x}")]
     UnknownKind(u8),
     /// The head is longer than [`MAX_META`].
@@ -266,7 +266,7 @@ fn decode_whole(job: u32, payload: Bytes) -> Result<WorkerFrame, FrameProblem> {
     Ok(WorkerFrame::Whole { job, head: decode_head(head)?, body })
 }
 
-/// The head of a payload, which begins with the head's length, and what stands behind it.
+/// Splits a payload that begins with the length of its head into the head and the rest.
 fn split_head(mut payload: Bytes) -> Result<(Bytes, Bytes), FrameProblem> {
     let length = payload.first_chunk().ok_or(FrameProblem::Short)?;
     let length = u32::from_be_bytes(*length) as usize;
@@ -336,7 +336,7 @@ fn encode_whole(job: u32, head: &ResponseHead, body: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// A length that does not fit is over the decoder's limit all the more.
+/// Writes a length. One that does not fit into 32 bits is far beyond the decoder's limit anyway.
 fn put_length(frame: &mut BytesMut, length: usize) {
     frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
 }

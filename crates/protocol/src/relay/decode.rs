@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::json::clip;
 
-/// A text message that could not be read, with as much of it as could, so that it costs the job
-/// it was about and not the connection.
+/// A text message that could not be read, with the fields that could. So only its job fails, and
+/// not the connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct MessageError {
@@ -54,7 +54,7 @@ impl MessageError {
     }
 }
 
-/// The `type` of a message; the first of several.
+/// The `type` of a message. If there are several, the first counts.
 pub(crate) fn kind_of(text: &str) -> Result<Cow<'_, str>, MessageError> {
     if let Some(kind) = leading_kind(text) {
         return Ok(Cow::Borrowed(kind));
@@ -76,7 +76,7 @@ pub(crate) fn body<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, MessageEr
     })
 }
 
-/// The `type` of a message as every usual peer writes it, in the first place and unescaped.
+/// The `type` of a message in the usual form: it is the first field, and unescaped.
 fn leading_kind(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("{\"type\":\"")?;
     let end = rest.bytes().take(MAX_KIND).position(|byte| byte == b'"')?;

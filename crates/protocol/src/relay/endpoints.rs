@@ -1,8 +1,8 @@
 //! The extra field in which a worker lists the endpoints of its backend.
 //!
 //! It is a list of paths. Stock peers neither send nor read it. Unknown entries are ignored, so
-//! that the list may grow; a field that is not a list counts as absent. The result is a set, so it
-//! is bounded for any input.
+//! that the list may grow; a field that is not a list counts as absent. The result is a set of
+//! known paths, so its size is bounded for any input.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer.deserialize_any(ListVisitor)
 }
 
-/// Whether a provider may serve it untranslated.
+/// Whether the endpoint is listed: a provider may serve it untranslated.
 fn is_told(endpoint: Endpoint) -> bool {
     Endpoints::NATIVE.contains(endpoint)
 }

@@ -1,4 +1,4 @@
-//! Headers as the binary frames carry them: names and values with their lengths, one behind the other.
+//! Headers in binary frames: names and values in turn, each with its length in front.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ use serde::{
 
 use super::heads::{header_bytes, header_text};
 
-/// The room for the fields of a usual head, in bytes.
+/// The memory reserved for the fields of a head, in bytes: enough for a usual one.
 const USUAL: usize = 256;
 
-/// Headers with their order and repetitions, in one piece of memory. As JSON they are pairs of text,
-/// values as [`header_text`] writes them.
+/// Headers in their order, with repetitions, in one piece of memory. In JSON they are pairs of text,
+/// with values written by [`header_text`].
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HeaderFields(Bytes);
 
 impl HeaderFields {
-    /// The fields in these bytes, whose memory they share. `None` if a length does not fit, or a name is no
-    /// text.
+    /// The fields in these bytes, whose memory they share. `None` if a length does not fit, or a name is
+    /// not text.
     pub fn read(bytes: Bytes) -> Option<Self> {
         let mut rest = &bytes[..];
         while !rest.is_empty() {
@@ -41,10 +41,10 @@ impl HeaderFields {
         Pairs(&self.0)
     }
 
-    /// One of the values that [`HeaderFields::iter`] names, as bytes that share the memory of all fields.
+    /// One of the values from [`HeaderFields::iter`], as bytes that share the memory of all fields.
     ///
     /// # Panics
-    /// If it is no part of them.
+    /// If the value is not part of these fields.
     pub fn share(&self, value: &[u8]) -> Bytes {
         self.0.slice_ref(value)
     }
@@ -99,7 +99,7 @@ impl<'de> Visitor<'de> for OfPairs {
     }
 }
 
-/// The names and values in bytes that were checked.
+/// The names and values in bytes that [`HeaderFields::read`] has checked.
 #[derive(Clone)]
 struct Pairs<'a>(&'a [u8]);
 
@@ -114,22 +114,22 @@ impl<'a> Iterator for Pairs<'a> {
     }
 }
 
-/// Bytes with their length before them, and what stands behind them.
+/// Reads bytes with their length in front, and returns them and the rest.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
 }
 
-/// Takes bytes with their length off the front.
+/// Removes bytes with their length from the front.
 pub(super) fn take(bytes: &mut Bytes) -> Option<Bytes> {
     let length = split(bytes)?.0.len();
     let mut taken = bytes.split_to(size_of::<u32>() + length);
     Some(taken.split_off(size_of::<u32>()))
 }
 
-/// Writes bytes with their length before them.
+/// Writes bytes with their length in front.
 pub(super) fn put(out: &mut BytesMut, bytes: &[u8]) {
-    // No reader takes a head as long as a length that does not fit.
+    // Readers refuse a head of this length anyway.
     out.put_u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
     out.put_slice(bytes);
 }

@@ -19,7 +19,7 @@ use crate::json::lenient::or_default;
 pub struct RegisterAck {
     /// The server's name for this connection.
     pub worker_id: String,
-    /// The models as the server took them.
+    /// The models that the server accepted.
     pub models: Vec<String>,
     /// The server's warnings about dropped or odd values, for people.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
@@ -27,7 +27,8 @@ pub struct RegisterAck {
     /// The version that the worker sent, if it sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
-    /// The code of the room that it is in now. Not part of the specification, as the next two.
+    /// The code of the room that it is in now. Like the next two fields, not part of the
+    /// specification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<String>,
     /// Its id in the room.
@@ -138,7 +139,7 @@ pub struct ModelsRefresh {
 }
 
 /// `load_model` and `unload_model`: load a model, or end the program that serves it. Sent only to a
-/// worker that said that it does that. Not part of the specification.
+/// worker with [`loads_models`](super::Register::loads_models). Not part of the specification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelMessage {
     /// The number of this message on its link, for the answer.

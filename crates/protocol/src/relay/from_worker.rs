@@ -41,8 +41,8 @@ pub struct Register {
     /// ([`WorkerFrame::Accepted`](super::WorkerFrame::Accepted)). Not part of the specification.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acknowledges: bool,
-    /// Whether its backend is a provider of others, a last resort. Sent on binary links only. Not part
-    /// of the specification.
+    /// Whether its backend is a cloud provider, which is used as a last resort. Sent on binary links
+    /// only. Not part of the specification.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cloud: bool,
     /// Whether it loads and unloads models when it is told
@@ -85,7 +85,8 @@ pub struct ModelsUpdate {
     /// Not part of the specification.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub none_left: bool,
-    /// The facts that its backend reports of them. Sent on binary links only. Not part of the specification.
+    /// The facts that its backend reports about its models. Sent on binary links only. Not part of the
+    /// specification.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_default")]
     pub facts: FactsByModel,
 }
@@ -164,7 +165,7 @@ impl From<TokenCounts> for Usage {
     }
 }
 
-/// `pong`: the reply to a ping, or an unasked load report.
+/// `pong`: the reply to a ping, or a load report that nobody asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pong {
     /// How many requests it is serving.

@@ -17,10 +17,10 @@ const FIXED: usize = 1 + 8 + 3 * 4;
 /// Headers of a JSON message: lower-cased names, one value each.
 pub type Headers = BTreeMap<String, String>;
 
-/// A request without its body. Its texts are borrowed where it is only written.
+/// A request without its body. To write one, its texts can be borrowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestHead<Text = String> {
-    /// The job, as in logs and in `cancel`.
+    /// The job's id, used in logs and in `cancel`.
     pub request_id: Text,
     /// The model asked for.
     pub model: Text,
@@ -65,7 +65,7 @@ impl<Text: AsRef<str>> RequestHead<Text> {
 }
 
 impl RequestHead {
-    /// Reads what [`RequestHead::write`] has written; `None` if it is nothing of the kind.
+    /// Reads what [`RequestHead::write`] has written; `None` for anything else.
     pub(super) fn read(mut fields: Bytes) -> Option<Self> {
         let is_streaming = match fields.try_get_u8().ok()? {
             0 => false,
@@ -92,7 +92,7 @@ impl ResponseHead {
         size_of::<u16>() + self.headers.as_bytes().len()
     }
 
-    /// Reads what [`ResponseHead::write`] has written; `None` if it is nothing of the kind.
+    /// Reads what [`ResponseHead::write`] has written; `None` for anything else.
     pub(super) fn read(mut fields: Bytes) -> Option<Self> {
         let status_code = fields.try_get_u16().ok()?;
         Some(Self { status_code, headers: HeaderFields::read(fields)? })
@@ -129,7 +129,7 @@ pub enum FailureCode {
     Canceled,
     /// The worker is draining and takes nothing new.
     Draining,
-    /// The machine cannot run the model now; others it may.
+    /// The machine cannot run this model now, but perhaps others.
     EngineFailed,
     /// The request cannot be sent to a backend.
     BadRequest,
@@ -189,15 +189,15 @@ impl<'de> Deserialize<'de> for FailureCode {
 /// A header value as text: each byte becomes the character of its number (Latin-1), so that
 /// values of any encoding pass unchanged. [`header_bytes`] undoes it.
 pub fn header_text(value: &[u8]) -> String {
-    // Nearly all values are ASCII, which is copied whole.
+    // Nearly all values are ASCII, which is copied at once.
     if let (true, Ok(text)) = (value.is_ascii(), std::str::from_utf8(value)) {
         return text.to_owned();
     }
     value.iter().map(|&byte| char::from(byte)).collect()
 }
 
-/// The bytes of a header value that [`header_text`] wrote. Text that it cannot have written, with
-/// characters above U+00FF, is taken as UTF-8.
+/// The bytes of a header value that [`header_text`] wrote. Text with characters above U+00FF, which
+/// it cannot have written, is taken as UTF-8.
 pub fn header_bytes(text: &str) -> Vec<u8> {
     if text.is_ascii() {
         return text.as_bytes().to_vec();

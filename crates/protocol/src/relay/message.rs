@@ -1,6 +1,6 @@
 //! The JSON messages, field for field (relay specification, "Message Type Summary").
 //!
-//! Unknown fields are ignored, optional ones are left out when they are empty.
+//! Unknown fields are ignored; empty optional fields are not written.
 
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub use super::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ServerMessage {
-    /// The registration is accepted (walkthrough 1).
+    /// The registration was accepted (walkthrough 1).
     RegisterAck(RegisterAck),
     /// A request to serve (walkthroughs 2 and 3).
     Request(Request),

@@ -31,21 +31,22 @@ pub use message::{
 pub use registration::{Normalised, normalise_models};
 pub use request::{encode_request, encoded_request_len};
 
-/// The `protocol_version` of the specification, and of a Warren toward a Warren.
+/// The `protocol_version` of the specification, which Warrens send to each other.
 pub const SPEC_VERSION: &str = "1";
 
 /// The only `protocol_version` that a stock server accepts.
 pub const STOCK_VERSION: &str = "2026-04-bridge-v1";
 
-/// The reason of the close, with 1008, with which a stock server asks for a short wait: too many
-/// clients have failed to authenticate, perhaps not this one. The other reason is a refusal.
+/// The reason with which a stock server closes (code 1008) to ask for a short wait: too many
+/// clients have failed to authenticate, perhaps not this one. Any other reason with this code is a
+/// refusal.
 pub const STOCK_THROTTLED: &str = "worker authentication temporarily rate limited";
 
 /// The longest encoded request, in bytes, that may be sent to a stock worker, which drops the
 /// connection on a message of 64 MiB.
 pub const STOCK_MAX_REQUEST: u64 = 60 * 1024 * 1024;
 
-/// How many bytes of its answer a worker may send for a job before the first credit frame.
+/// How many bytes of an answer a worker may send before the first credit frame.
 pub const INITIAL_CREDIT: u32 = 256 * 1024;
 
 /// The longest piece of a request body, in bytes, in one binary frame.

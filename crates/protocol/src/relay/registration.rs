@@ -14,7 +14,7 @@ pub const MAX_MODEL_NAME: usize = 256;
 /// The longest worker name, in characters.
 pub const MAX_WORKER_NAME: usize = 128;
 
-/// A registration as the server takes it.
+/// The accepted part of a registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Normalised {
     /// The name, trimmed and cut; may be empty.
@@ -26,7 +26,7 @@ pub struct Normalised {
 }
 
 impl Register {
-    /// The name and models as the server takes them, with the warnings for the worker.
+    /// The name and models that the server accepts, with the warnings for the worker.
     pub fn normalised(&self) -> Normalised {
         let worker_name: String = self.worker_name.trim().chars().take(MAX_WORKER_NAME).collect();
         let (models, model_warnings) = normalise_models(&self.models);

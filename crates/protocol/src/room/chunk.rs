@@ -13,7 +13,7 @@ use serde::{
     de::{Error, Visitor},
 };
 
-/// Written with padding, read with or without.
+/// Reads text with and without padding. It is written with padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -27,7 +27,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     deserializer.deserialize_str(Chunk)
 }
 
-/// Reads the text where it stands: only the bytes are copied out of it.
+/// Decodes the text in place, without a copy of the text itself.
 struct Chunk;
 
 impl Visitor<'_> for Chunk {

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::json::{clip, fields::Text};
 
-/// A client's message that could not be taken, with as much of it as could be read.
+/// A client's message that was not accepted, with the fields that could be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{invalid}")]
 pub struct BadMessage {

@@ -1,4 +1,4 @@
-//! Reading the bodies of the HTTP API: everything that is wrong with one is found at once.
+//! Reads the bodies of the HTTP API, and reports all faults of a body at once.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -29,7 +29,7 @@ impl ChangeRoom {
     /// Reads the body of `PATCH /v1/rooms/{code}`.
     ///
     /// # Errors
-    /// [`Invalid`], with everything that is wrong; a field that is not known is, too.
+    /// [`Invalid`], with all faults. An unknown field is one, too.
     pub fn decode(body: &[u8]) -> Result<Self, Invalid> {
         let raw: RawChange<'_> = object(body)?;
         let mut invalid = Invalid::default();

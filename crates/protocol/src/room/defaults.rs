@@ -1,7 +1,7 @@
 //! Adds the defaults of a room and of a participant to the body of a request for the participant,
 //! and turns an `llm:request` into a request.
 //!
-//! The request's own values win, `null` included. Everything is added by splicing: the present
+//! The request's own values win, even `null`. Defaults are added by splicing, so the request's own
 //! bytes stay unchanged. The names are those of the endpoint:
 //!
 //! | Default | Chat, Completions | Responses | Messages | `/api/chat` |
@@ -39,7 +39,7 @@ use crate::{
 pub fn complete(body: &[u8], endpoint: Endpoint, defaults: &RuntimeConfig) -> Option<Bytes> {
     let parameters = parameters(endpoint, defaults);
     let instructions = defaults.instructions.as_deref().filter(|_| {
-        // Elsewhere they are a parameter like the others.
+        // For other endpoints they are a parameter like the others.
         endpoint == Endpoint::ChatCompletions
     });
     if parameters.is_empty() && instructions.is_none() {
@@ -87,14 +87,14 @@ struct StreamOptions {
 }
 
 struct Parameter {
-    /// The name that it gets it under.
+    /// The name under which it is added.
     name: &'static str,
-    /// The name under which it may have it already, beside that one.
+    /// Another name under which a body may already have it.
     alias: &'static str,
     value: String,
 }
 
-/// The parameters of these defaults, as an endpoint has them.
+/// These defaults as parameters of an endpoint.
 fn parameters(endpoint: Endpoint, defaults: &RuntimeConfig) -> Vec<Parameter> {
     let generation = &defaults.generation;
     let instructions = defaults.instructions.as_ref();
@@ -124,7 +124,7 @@ fn parameters(endpoint: Endpoint, defaults: &RuntimeConfig) -> Vec<Parameter> {
             all.into_iter().flatten().collect()
         }
         Endpoint::Embeddings | Endpoint::CountTokens => Vec::new(),
-        // Nothing of sound, pictures and judgements is a parameter of generated text.
+        // The parameters are for generated text, and not for sound, pictures or judgements.
         Endpoint::Transcriptions
         | Endpoint::SoundTranslations
         | Endpoint::Speech
@@ -134,7 +134,8 @@ fn parameters(endpoint: Endpoint, defaults: &RuntimeConfig) -> Vec<Parameter> {
         | Endpoint::Moderations
         | Endpoint::Rerank
         | Endpoint::Score => Vec::new(),
-        // No participant is asked in these: their defaults come after the translation.
+        // Participants do not get requests in these APIs: their defaults are added after the
+        // translation.
         Endpoint::OllamaChat
         | Endpoint::OllamaGenerate
         | Endpoint::OllamaRaw
@@ -161,7 +162,7 @@ fn messages_parameters(defaults: &RuntimeConfig) -> Vec<Parameter> {
     all.into_iter().flatten().collect()
 }
 
-/// Parameters that OpenAI's APIs have under the same name.
+/// Parameters that have the same names in OpenAI's APIs.
 fn sampling(generation: &GenerationConfig) -> [Option<Parameter>; 5] {
     [
         parameter("temperature", "temperature", generation.temperature),
@@ -183,9 +184,9 @@ fn parameter(
 /// The fields that a body has already.
 struct GivenBody<'a> {
     text: &'a str,
-    /// For each parameter, whether it is there.
+    /// For each parameter, whether the body has it.
     there: Vec<bool>,
-    /// Whether there is at least one member.
+    /// Whether the body has at least one member.
     any: bool,
     /// The value of `messages`, unless there are several.
     messages: Option<&'a RawValue>,
@@ -294,7 +295,7 @@ impl<'de> Visitor<'de> for ListVisitor {
     }
 }
 
-/// Whether a message gives the model instructions. An invalid message does not count.
+/// Whether a message has the role of instructions. An invalid message does not count.
 fn is_system(message: &RawValue) -> bool {
     #[derive(Deserialize)]
     struct RoleOnly<'a> {

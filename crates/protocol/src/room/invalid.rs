@@ -1,4 +1,4 @@
-//! All faults of a stranger's body at once.
+//! All faults of a body that a stranger has sent, reported at once.
 
 use std::{
     collections::BTreeMap,
@@ -45,13 +45,13 @@ impl Invalid {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// A body that is nothing that could be read.
+    /// The fault of a body of which nothing could be read.
     pub(super) fn cause(cause: impl Display) -> Self {
         let cause = clip(&cause.to_string(), MAX_WORDS).to_owned();
         Self { cause: Some(cause), ..Self::default() }
     }
 
-    /// Nothing is wrong: the value. Something is: what.
+    /// The value if there are no faults, or else the faults.
     pub(super) fn or<T>(self, value: T) -> Result<T, Self> {
         if self == Self::default() { Ok(value) } else { Err(self) }
     }
@@ -61,14 +61,14 @@ impl Invalid {
         self.field_errors.entry(path.to_owned()).or_default().push(words);
     }
 
-    /// One more field, if it is wrong.
+    /// Adds the fault of a field, if its check has failed.
     pub(super) fn hold(&mut self, path: &str, check: Result<(), Unfit>) {
         if let Err(unfit) = check {
             self.add(path, &unfit.to_string());
         }
     }
 
-    /// A value that may be there.
+    /// Reads an optional value.
     pub(super) fn optional<'a, T: Deserialize<'a>>(
         &mut self,
         path: &str,
@@ -85,7 +85,8 @@ impl Invalid {
         }
     }
 
-    /// An object that may be there. A structure could be read from a list of its fields' values, too.
+    /// Reads an optional object. Without the check serde would also accept a list of the fields'
+    /// values.
     pub(super) fn optional_object<'a, T: Deserialize<'a>>(
         &mut self,
         path: &str,
@@ -98,7 +99,7 @@ impl Invalid {
         self.optional(path, raw)
     }
 
-    /// A required value; a substitute where it is missing.
+    /// Reads a required value, and notes where it is missing.
     pub(super) fn required<'a, T: Deserialize<'a>>(
         &mut self,
         path: &str,
@@ -110,7 +111,7 @@ impl Invalid {
         self.optional(path, raw)
     }
 
-    /// A text that must be there and be fit.
+    /// Reads a required text and checks it; empty if it cannot be read.
     pub(super) fn text(
         &mut self,
         path: &str,
@@ -121,7 +122,7 @@ impl Invalid {
         self.fit(path, text, check).unwrap_or_default()
     }
 
-    /// A text that may be there, and is fit then.
+    /// Reads an optional text and checks it.
     pub(super) fn text_if(
         &mut self,
         path: &str,
@@ -161,7 +162,7 @@ fn sentence(path: &str, words: &[String]) -> String {
     format!("`{path}`{between} {words}")
 }
 
-/// The fields of a body, which is an object.
+/// Reads the fields of a body that must be an object.
 pub(super) fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Invalid> {
     let text = str::from_utf8(body).map_err(|error| {
         Invalid::cause(format_args!("the body is not UTF-8 (byte {})", error.valid_up_to()))
@@ -171,7 +172,7 @@ pub(super) fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Invali
     }
     let not_json = |error| Invalid::cause(format_args!("the body is not JSON: {error}"));
     if !text.trim_ascii_start().starts_with('{') {
-        // A structure could be read from a list of its fields' values, too.
+        // Without this check serde would also accept a list of the fields' values.
         serde_json::from_str::<IgnoredAny>(text).map_err(not_json)?;
         return Err(Invalid::cause("the body must be a JSON object"));
     }

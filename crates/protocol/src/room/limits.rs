@@ -1,5 +1,5 @@
-//! Limits for the texts and numbers of rooms. Strangers send them, and everyone in a room sees
-//! them, some on a terminal.
+//! Limits for the texts and numbers of rooms. They come from strangers, and are shown to everyone
+//! in a room, sometimes on a terminal.
 
 use url::Url;
 
@@ -43,25 +43,25 @@ pub const MAX_EXPIRY_SECS: u64 = 315_360_000;
 /// Why a text or a number is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Unfit {
-    /// Nothing in it.
+    /// It is empty.
     #[error("must not be empty")]
     Empty,
-    /// More bytes than there may be.
+    /// It has too many bytes.
     #[error("must not be longer than {0} bytes")]
     TooLong(usize),
-    /// More characters than there may be.
+    /// It has too many characters.
     #[error("must not be longer than {0} characters")]
     TooManyCharacters(usize),
-    /// More entries than there may be.
+    /// It has too many entries.
     #[error("must not have more than {0} entries")]
     TooMany(usize),
-    /// Characters that do something to a terminal instead of being shown.
+    /// It has characters that control a terminal instead of being shown.
     #[error("must not hold control characters")]
     Control,
     /// The name of a model that is reserved for the server.
     #[error("must not begin with `{RESERVED}`")]
     Reserved,
-    /// Not a URL that a backend can have.
+    /// It is not a URL that a backend can have.
     #[error("must be a URL that begins with http:// or https://")]
     NotAUrl,
     /// A URL that would show its password to everyone.
@@ -75,7 +75,7 @@ pub enum Unfit {
 /// The id of a participant: 1 to 128 bytes.
 ///
 /// # Errors
-/// [`Unfit`], as of all of these.
+/// [`Unfit`], like all functions of this module.
 pub fn id(text: &str) -> Result<(), Unfit> {
     line(text, MAX_ID)
 }
@@ -88,8 +88,8 @@ pub fn nickname(text: &str) -> Result<(), Unfit> {
     line(text, MAX_NICKNAME)
 }
 
-/// A model of a participant: 1 to 256 bytes, and not one of the names under which participants
-/// are found beside their models.
+/// A model of a participant: 1 to 256 bytes, without the [prefix](RESERVED) of the names under
+/// which participants themselves are found.
 ///
 /// # Errors
 /// [`Unfit`].
@@ -99,7 +99,8 @@ pub fn model(text: &str) -> Result<(), Unfit> {
 }
 
 /// Where a participant's backend is: an absolute URL of at most 2,048 bytes with `http` or `https`
-/// and without credentials. Stock clients cannot show a room in which one is no URL.
+/// and without credentials. Stock clients cannot show a room in which a participant's endpoint is
+/// not a URL.
 ///
 /// # Errors
 /// [`Unfit`].
@@ -142,7 +143,7 @@ pub fn instructions(text: &str) -> Result<(), Unfit> {
     at_most(text, MAX_INSTRUCTIONS)
 }
 
-/// A text of one line that is shown, or that something is found by.
+/// A text of one line that is shown, or by which something is looked up.
 pub(super) fn line(text: &str, most: usize) -> Result<(), Unfit> {
     at_most(text, most)?;
     if text.trim().is_empty() {

@@ -1,8 +1,8 @@
-//! Rooms: the spec's messages, and the API of today's stock clients.
+//! Rooms: the spec's messages, and the API of current stock clients.
 //!
 //! The spec's 17 messages are posted as JSON and come back as unnamed events ([`message`]). Stock
 //! clients use an HTTP API with envelopes ([`plane`]), named events ([`event`]) and a WebSocket
-//! tunnel for participants ([`tunnel`]). Both have the same supporting types.
+//! tunnel for participants ([`tunnel`]). Both use the same supporting types.
 //!
 //! - [`message`]: messages between clients and servers (spec, "Room Messages" to "List Messages")
 //! - [`types`]: participants, rooms, metrics (spec, "Supporting Types")

@@ -15,8 +15,8 @@ pub enum Selector {
     Named(String),
 }
 
-/// The prefix of the names under which participants offer themselves beside their models. No model
-/// of a room may have it.
+/// The prefix of names under which participants offer themselves, besides their models. No model in
+/// a room may have it.
 pub const RESERVED: &str = "room:";
 
 /// The name under which every participant of a room that has a model for chat offers itself.
@@ -45,8 +45,7 @@ impl fmt::Display for Selector {
     }
 }
 
-/// The name under which every participant of a room offers itself, for requests that are for one of them in
-/// any case.
+/// The name under which every participant of a room offers itself, for requests that any of them may get.
 pub const EVERY: &str = "room:every";
 
 /// The name under which only this participant offers itself.

@@ -1,8 +1,8 @@
 //! A participant's WebSocket: JSON text frames, answers in base64.
 //!
 //! Stock participants have no message for cancelling: the rest of an abandoned answer is ignored. A
-//! participant that announces support for the message when its tunnel opens gets it. An unreadable
-//! frame names its request if possible, so that it costs only that request.
+//! participant that announces support for such a message when its tunnel opens is sent one. The
+//! error of an unreadable frame names its request if possible, so that only that request fails.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -162,8 +162,8 @@ pub mod close {
     pub const REMOVED: (u16, &str) = (1008, "the participant was removed");
 }
 
-/// The operation's name for this method and path. Stock participants define those of Responses and
-/// Chat Completions, and read none of them; the other names follow the same pattern.
+/// The operation's name for this method and path. Stock participants define the names for Responses
+/// and Chat Completions, but read none; the other names follow the same pattern.
 pub fn operation(method: &str, path: &str) -> &'static str {
     let path = path.split_once('?').map_or(path, |(path, _)| path);
     match (method, path) {

@@ -256,7 +256,7 @@ impl AnswerMetrics {
         }
     }
 
-    /// The same as the spec has it.
+    /// The same metrics in the spec's form.
     pub fn as_spec(&self) -> LlmMetrics {
         LlmMetrics {
             tokens: self.output_tokens.unwrap_or(0),

@@ -11,7 +11,7 @@ pub const KEEPALIVE: &[u8] = b": keep-alive\n\n";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary {
     position: Position,
-    /// The last byte was `\r`, so that a `\n` now would belong to it.
+    /// Whether the last byte was `\r`, so that a `\n` now would belong to it.
     after_cr: bool,
 }
 
@@ -22,7 +22,8 @@ enum Position {
     InLine,
 }
 
-/// Four line-end bytes hold at least two line ends, so nothing before them matters.
+/// How many bytes decide. Four line-end bytes are at least two line ends, so nothing before them
+/// matters.
 const TAIL: usize = 4;
 
 impl Boundary {
@@ -46,8 +47,8 @@ impl Boundary {
         self.position == Position::EventStart
     }
 
-    /// Whether the stream so far ends with a whole line, for those whose unit is the line. Also true
-    /// before the first byte.
+    /// Whether the stream so far ends with a whole line, for streams whose unit is the line. Also
+    /// true before the first byte.
     pub fn at_line_start(&self) -> bool {
         self.position != Position::InLine
     }
@@ -57,7 +58,7 @@ impl Boundary {
         match self.position {
             Position::EventStart => b"",
             Position::LineStart if !self.after_cr => b"\n",
-            // After `\r` the first `\n` would only complete the line end that is there already.
+            // After `\r` the first `\n` would only complete that line end.
             Position::LineStart | Position::InLine => b"\n\n",
         }
     }

@@ -14,7 +14,7 @@ const MAX_ID: usize = 128;
 #[error("an event is longer than {MAX_EVENT} bytes")]
 pub struct EventTooLong;
 
-/// Cuts a stream into the data of its events, split into chunks in any way. Names and comments are
+/// Reads the data of the events of a stream, split into chunks in any way. Names and comments are
 /// ignored: every API here puts the event's type into the data.
 ///
 /// Lines may end with `\n`, `\r\n` or `\r`.
@@ -25,12 +25,12 @@ pub struct EventReader {
     has_data: bool,
     /// The last `id:`, which covers everything up to its event.
     id: String,
-    /// The last byte was `\r`, so that a `\n` now would belong to it.
+    /// Whether the last byte was `\r`, so that a `\n` now would belong to it.
     after_cr: bool,
 }
 
 impl EventReader {
-    /// Takes the next bytes; `event` is given the data of each event that they complete.
+    /// Takes the next bytes, and calls `event` with the data of each event that they complete.
     ///
     /// # Errors
     /// [`EventTooLong`], and the errors of `event`.
@@ -55,7 +55,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// The stream is over: an event that nothing closed counts, too.
+    /// Ends the stream. An event without its empty line counts, too.
     ///
     /// # Errors
     /// The errors of `event`.
@@ -66,7 +66,7 @@ impl EventReader {
         self.end_line(&mut event)
     }
 
-    /// The id of the last event that had one, for asking for what comes after it; empty: none had.
+    /// The id of the last event that had one, to ask for the events after it; empty: none had one.
     pub fn last_id(&self) -> &str {
         &self.id
     }

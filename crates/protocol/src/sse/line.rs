@@ -1,4 +1,4 @@
-//! Where the lines of a stream end: the one place that knows `\n`, `\r\n` and `\r`.
+//! Where the lines of a stream end, with `\n`, `\r\n` or `\r`.
 
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 //! - `boundary`: where events begin and end in a stream that is forwarded unchanged
 //! - `event_reader`: the data of a stream's events
 //! - `stream_end`: the event that ends an answer
-//! - `line`: where lines and events end, for all of them and for the filter of usage
+//! - `line`: where lines and events end, for the modules above and the filter of usage
 
 mod boundary;
 mod event_reader;

@@ -4,12 +4,12 @@ use base::Endpoint;
 
 use super::line::next_line;
 
-/// How many bytes of a line show whether it is of the last event.
+/// How many bytes at the beginning of a line show whether it belongs to the last event.
 const HEAD: usize = 64;
 
 /// Follows a stream, split into pieces in any way, to its logical end: `[DONE]`, `message_stop` or an
-/// `error` of Messages, or the event with the final state of a response. What comes after that is not
-/// the client's: the client has its answer, whatever the connection does.
+/// `error` of Messages, or the event with the final state of a response. Anything after that is not
+/// sent to the client, which has its answer, whatever happens to the connection.
 #[derive(Debug)]
 pub struct StreamEnd {
     endpoint: Endpoint,
@@ -17,13 +17,13 @@ pub struct StreamEnd {
     line: Vec<u8>,
     /// Whether the event that has not ended is the last one.
     is_last: bool,
-    /// The last byte was `\r`, so that a `\n` now would belong to it.
+    /// Whether the last byte was `\r`, so that a `\n` now would belong to it.
     after_cr: bool,
     is_over: bool,
 }
 
 impl StreamEnd {
-    /// Before the first byte of an answer in the shape of this endpoint.
+    /// At the beginning of an answer in the form of this endpoint.
     pub fn of(endpoint: Endpoint) -> Self {
         let line = Vec::new();
         Self { endpoint, line, is_last: false, after_cr: false, is_over: false }
@@ -53,13 +53,13 @@ impl StreamEnd {
         self.is_over
     }
 
-    /// The bytes that close the last event, once the answer has ended: nobody waits for the empty line after
-    /// `[DONE]`.
+    /// The bytes that close the last event, once the answer has ended. They are needed because the empty
+    /// line after `[DONE]` is not waited for.
     pub fn closing(&self) -> &'static [u8] {
         match (self.is_over && !self.is_last, self.after_cr) {
             (false, _) => b"",
             (true, false) => b"\n",
-            // The first `\n` would only complete the line end that is there already.
+            // The first `\n` would only complete the line end after the `\r`.
             (true, true) => b"\n\n",
         }
     }
@@ -78,7 +78,7 @@ impl StreamEnd {
 
     /// Whether the answer ends with the line that ends with these bytes.
     fn ends_with(&mut self, rest: &[u8]) -> bool {
-        // Most lines come whole, and are read where they are.
+        // Most lines arrive whole, and are read without a copy.
         if self.line.is_empty() {
             return self.ends_with_line(&rest[..rest.len().min(HEAD)]);
         }
@@ -108,7 +108,7 @@ impl StreamEnd {
     }
 }
 
-/// The names of the events with which an answer in this shape ends.
+/// The names of the events with which an answer in this form ends.
 fn last_events(endpoint: Endpoint) -> &'static [&'static str] {
     match endpoint {
         Endpoint::Messages => &["message_stop", "error"],

@@ -10,7 +10,7 @@ pub struct AnswerCounter {
     reported: UsageScanner,
     /// `None` where nothing is generated.
     generated: Option<GeneratedCounter>,
-    /// The estimated tokens of the prompt; `None` without a prompt of text that a model goes on with.
+    /// The estimated tokens of the prompt; `None` for endpoints without a text prompt.
     prompt: Option<u64>,
 }
 
@@ -30,8 +30,8 @@ impl AnswerCounter {
     pub fn feed(&mut self, chunk: &[u8]) {
         self.reported.feed(chunk);
         let is_reported = self.reported.usage().completion_tokens.is_some();
-        // A count that was reported is never taken back, so that nobody asks for an estimate of it. But a stream may
-        // report one before its first text, which is waited for.
+        // A reported count stays, so no estimate is needed after it. But a stream may report one before its first
+        // text, and `has_text` has to see that text.
         if let Some(generated) = &mut self.generated
             && (!is_reported || !(generated.has_text() || generated.is_plain_with(chunk)))
         {
@@ -39,7 +39,7 @@ impl AnswerCounter {
         }
     }
 
-    /// Whether text of the model has passed. Of an answer in one piece that reports its tokens, nothing is known.
+    /// Whether text of the model has passed. Not reliable for an answer in one piece that reports its tokens.
     pub fn has_text(&self) -> bool {
         self.generated.as_ref().is_some_and(GeneratedCounter::has_text)
     }

@@ -4,19 +4,19 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-/// The token count of a picture of any size.
+/// How many tokens a picture counts as, whatever its size.
 pub const IMAGE_TOKENS: u64 = 1600;
 
-/// How many tokens a text may have: a token for four ASCII characters, and one for each other
-/// character but a third of the letters beyond ASCII, as vocabularies have it for prose. Within
-/// about a fifth for English and code; no model's exact count.
+/// An estimate of a text's tokens: one for four ASCII characters, and two for three other
+/// characters, which fits the usual vocabularies for prose. For English and code it is right within
+/// about a fifth; it is no model's exact count.
 pub fn estimate_tokens(text: &str) -> u64 {
     let mut tally = Tally::default();
     tally.add(text);
     tally.tokens()
 }
 
-/// The same estimate of a text that comes in pieces, however it is cut.
+/// The same estimate for a text in pieces, however it is cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     ascii: u64,
@@ -41,14 +41,14 @@ impl Tally {
     }
 }
 
-/// Bytes of JSON that make a token, by rule of thumb.
+/// How many bytes of JSON count as a token, by rule of thumb.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Encoded files follow one of these: a data URL in OpenAI's shapes, a source in Anthropic's.
+/// What precedes an encoded file: a data URL in OpenAI's APIs, the key of a source in Anthropic's.
 static FILES: LazyLock<[Finder<'static>; 2]> =
     LazyLock::new(|| [Finder::new(b";base64,"), Finder::new(b"\"data\"")]);
 
-/// Strings shorter than this are text, in bytes.
+/// The length from which such a string counts as a file, in bytes. Shorter ones are text.
 const SHORTEST_FILE: usize = 256;
 
 /// An estimate of the tokens of a prompt, given as raw bytes of the body: one token for each four

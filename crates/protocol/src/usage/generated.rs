@@ -5,20 +5,19 @@ use super::silent::silent;
 /// The longest key of interest, in bytes.
 const LONGEST_KEY: usize = 17;
 
-/// Counts the generated text in an answer of any of the shapes, JSON or events, split into chunks
-/// in any way.
+/// Counts the generated text in an answer of any API, JSON or events, split into chunks in any way.
 ///
 /// In a stream, each event with text, reasoning or tool arguments counts as one token: backends
 /// send a token at a time. In an answer in one piece, four bytes of such text count as one. The
-/// answer's first byte shows which of the two it is. Events that repeat earlier content (those that
-/// end an item in Responses) do not count.
+/// answer's first byte that is not white space shows which of the two it is. Events that repeat
+/// earlier content (those that end an item in Responses) do not count.
 #[derive(Debug, Clone, Default)]
 pub struct GeneratedCounter {
     kind: Kind,
     position: Position,
     /// The last string that ended, up to its bound: a key, if a colon follows.
     last: Word,
-    /// The gap between the last string and here.
+    /// What was read since the last string.
     gap: Gap,
     line: Line,
     events: u64,
@@ -39,7 +38,7 @@ enum Position {
     Outside,
     /// In a string, generated text or not, with its length so far.
     Inside { is_text: bool, len: u64 },
-    /// As `Inside`, behind a backslash.
+    /// As `Inside`, after a backslash.
     Escaped { is_text: bool, len: u64 },
     /// In a line whose rest does not matter.
     Skipping,
@@ -47,7 +46,7 @@ enum Position {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Gap {
-    /// White space at most.
+    /// Only white space, or nothing.
     #[default]
     Nothing,
     /// One colon, and white space: the next string is the value of the last one.
@@ -65,7 +64,7 @@ struct Line {
 #[derive(Debug, Clone, Copy, Default)]
 struct Word {
     bytes: [u8; LONGEST_KEY],
-    /// Its whole length; over the bound, it is no key of interest.
+    /// The whole length. If it is over the bound, the word is no key of interest.
     len: usize,
 }
 
@@ -73,7 +72,8 @@ impl GeneratedCounter {
     /// Takes the next bytes of the answer.
     pub fn feed(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
-        // Each line is searched once, and only a line that ends here.
+        // A search is made only if at most this many bytes are left. So each line is searched once,
+        // and none whose end is not here.
         let mut searched = chunk.len();
         while let Some(&first) = rest.first() {
             if rest.len() <= searched && self.may_skip() {
@@ -87,7 +87,7 @@ impl GeneratedCounter {
         }
     }
 
-    /// The tokens that it has carried so far, by this count.
+    /// The tokens counted so far.
     pub fn tokens(&self) -> u64 {
         match self.kind {
             Kind::Stream => self.events,
@@ -95,7 +95,7 @@ impl GeneratedCounter {
         }
     }
 
-    /// Whether it has seen any such text.
+    /// Whether there was any generated text so far.
     pub fn has_text(&self) -> bool {
         self.bytes > 0
     }
@@ -109,7 +109,7 @@ impl GeneratedCounter {
         }
     }
 
-    /// Whether the beginning of the line can be skipped as far as it is [`silent`].
+    /// Whether the part of the line that is [`silent`] can be skipped from here.
     fn may_skip(&self) -> bool {
         let Line { has_delta, has_choices } = self.line;
         let is_outside = matches!(self.position, Position::Outside) && self.gap == Gap::Other;
@@ -160,7 +160,7 @@ impl GeneratedCounter {
         self.gap = Gap::Nothing;
     }
 
-    /// Goes through a string; how many bytes of it are here.
+    /// Reads on in a string. Returns how many bytes were read.
     fn inside(&mut self, rest: &[u8], is_text: bool, len: u64) -> usize {
         let Some(at) = memchr::memchr3(b'"', b'\\', b'\n', rest) else {
             self.last.push(rest);
@@ -216,9 +216,9 @@ impl GeneratedCounter {
         let of_stream = self.kind == Kind::Stream;
         let Line { has_delta, has_choices } = self.line;
         match self.last.get() {
-            // Responses has the text itself there.
+            // In Responses, `delta` is the text itself.
             b"delta" => of_stream,
-            // Completions has no delta, Messages has one.
+            // In a stream, `text` is in a delta in Messages, and in choices in Completions.
             b"text" => !of_stream || has_delta || has_choices,
             b"content" | b"reasoning_content" | b"reasoning" | b"refusal" | b"arguments"
             | b"partial_json" | b"thinking" => !of_stream || has_delta,
@@ -227,7 +227,7 @@ impl GeneratedCounter {
     }
 }
 
-/// The kind of an answer that begins with this byte; `None`: the next one tells.
+/// The kind of an answer that begins with this byte; `None` if only a later byte shows it.
 fn kind_of(first: u8) -> Option<Kind> {
     match first {
         b'{' | b'[' => Some(Kind::Plain),

@@ -2,7 +2,7 @@
 //!
 //! - `reported`: the counts that an answer reports
 //! - `generated`: counts of the generated text, for answers that report nothing or break off
-//! - `silent`: what it need not read of a stream's line
+//! - `silent`: the part of a stream's line that the count can skip
 //! - `estimate`: an estimate of the tokens of a prompt or a text
 //! - `counter`: all of these together, for one answer
 

@@ -1,8 +1,9 @@
-//! The reference of the tests: a scanner that reads an answer byte by byte.
+//! A simple scanner that reads an answer byte by byte. Tests compare the real one with it.
 
 use super::{MAX_OBJECT, Usage, UsageScanner};
 
-/// Where it is: looking for `"usage"` or `"usageMetadata"`, then for the colon, then for the object, then in it.
+/// The scanner's state: looking for `"usage"` or `"usageMetadata"`, then for the colon, then for the object,
+/// then in it.
 #[derive(Default)]
 enum Place {
     #[default]
@@ -12,7 +13,7 @@ enum Place {
     Object(Vec<u8>),
 }
 
-/// The usage in an answer, each object read alone by a scanner of its own parts.
+/// The usage in an answer. Each usage object is found here, and then read by a real scanner.
 pub(super) fn usage(answer: &[u8]) -> Usage {
     let mut told = UsageScanner::new();
     let (mut place, mut at) = (Place::default(), 0);

@@ -11,13 +11,13 @@ use crate::json::JsonReader;
 
 /// Finds the `usage` objects in an answer, JSON or events alike, split into chunks in any way.
 ///
-/// It looks for the key `"usage"`, which is `"usageMetadata"` in Gemini's answers, followed by an object of at most [`MAX_OBJECT`] bytes and skips
-/// everything else with one substring search per chunk. Each later count replaces the earlier one
-/// of the same kind.
+/// It looks for the key `"usage"` (`"usageMetadata"` in Gemini's answers) and an object of at most [`MAX_OBJECT`]
+/// bytes after it, and skips everything else with one substring search per chunk. Each later count replaces the
+/// earlier one of the same kind.
 #[derive(Debug, Clone, Default)]
 pub struct UsageScanner {
     usage: Usage,
-    /// The parts of a prompt in Messages, which add up to it.
+    /// The parts in which Messages reports a prompt's tokens. Their sum is the prompt's count.
     parts: [Option<u64>; 3],
     search: Search,
     /// The object so far.
@@ -29,7 +29,7 @@ pub struct UsageScanner {
 /// The longest usage object that is read, in bytes; a longer one is ignored.
 pub const MAX_OBJECT: usize = 4096;
 
-/// How the key begins under either name, and how Gemini's goes on.
+/// The beginning of the key under either name, and the rest of Gemini's.
 const KEY: &[u8] = b"\"usage";
 const GEMINIS: &[u8] = b"Metadata\"";
 
@@ -103,7 +103,7 @@ impl UsageScanner {
             self.previous = rest[at - 1];
         }
         if at < rest.len() {
-            // Stepping keeps the one rule about backslashes in one place.
+            // `step` checks for a backslash before the key.
             self.step(rest[at]);
             return from + at + 1;
         }
@@ -117,7 +117,7 @@ impl UsageScanner {
         let end = rest.iter().position(|&byte| self.object.ends_with(byte));
         let here = &rest[..end.map_or(rest.len(), |last| last + 1)];
         self.previous = here.last().copied().unwrap_or(self.previous);
-        // Most objects come whole, and are read where they are.
+        // Most objects arrive whole, and are read without a copy.
         let is_here = self.object.text.is_empty() && end.is_some();
         if !is_here {
             self.object.text.extend_from_slice(here);
@@ -170,7 +170,7 @@ impl UsageScanner {
         let prompt = prompt.or_else(|| counts.prompt_token_count.and_then(count));
         let completion = counts.completion_tokens.or(counts.output_tokens).and_then(count);
         let completion = completion.or_else(|| counts.geminis_completion());
-        // Rerankers, which generate nothing, may tell the sum alone.
+        // Rerankers, which generate nothing, may report only the total.
         let prompt =
             prompt.or_else(|| counts.total_tokens.filter(|_| completion.is_none()).and_then(count));
         self.usage.prompt_tokens = prompt.or(self.usage.prompt_tokens);
@@ -181,7 +181,8 @@ impl UsageScanner {
 }
 
 impl UsageScanner {
-    /// The prompt in the words of Messages, which tells the tokens of a cache apart from the others.
+    /// The prompt's tokens in Messages, which reports the tokens from and for a cache apart from the
+    /// others.
     fn sum(&mut self, counts: &Counts<'_>) -> Option<u64> {
         let told = [
             counts.input_tokens,
@@ -247,7 +248,7 @@ struct Details<'a> {
 }
 
 impl Counts<'_> {
-    /// The tokens that came from a cache: OpenAI's words, else DeepSeek's or Anthropic's.
+    /// The tokens that came from a cache, in the fields of OpenAI, DeepSeek, Anthropic or Gemini.
     fn cached(&self) -> Option<u64> {
         let details = self.prompt_tokens_details.or(self.input_tokens_details);
         let details = details.and_then(|raw| serde_json::from_str::<Details<'_>>(raw.get()).ok());
@@ -256,7 +257,7 @@ impl Counts<'_> {
         told.or(self.cached_content_token_count).and_then(count)
     }
 
-    /// The answer in Gemini's words, which tell the thoughts apart from the rest.
+    /// The answer's tokens in Gemini's fields, which report the thoughts apart from the rest.
     fn geminis_completion(&self) -> Option<u64> {
         let told = [self.candidates_token_count, self.thoughts_token_count];
         let told = told.map(|raw| raw.and_then(count));

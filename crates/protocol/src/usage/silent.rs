@@ -1,7 +1,8 @@
-//! The beginning of a stream's line that surely has no generated text: it is skipped by search, not read.
+//! The beginning of a stream's line that certainly has no generated text. It is found by search and
+//! skipped.
 //!
-//! Text counts only behind one of three keys. Where none of them is, or before the first of them, a line need
-//! not be read. Where a search could err, nothing is skipped: the reader decides.
+//! Text counts only after one of three keys. A line without any of them, or the part before the first one,
+//! need not be read. Where a search could be wrong, nothing is skipped, and the reader decides.
 
 use std::sync::LazyLock;
 
@@ -38,19 +39,21 @@ fn first_key(line: &[u8]) -> Key {
         let others = [&CHOICES, &CANDIDATES].map(|finder| finder.find(line));
         return others.into_iter().flatten().min().map_or(Key::None, Key::At);
     };
-    // Behind `choices` alone only `text` counts. A `delta` without its colon may be a value.
+    // `choices` may come before `delta`: that matters only if `text` comes between them. A `delta`
+    // without a colon may be a value.
     let is_key = line.get(delta + DELTA.needle().len()) == Some(&b':');
     let is_first = is_key && TEXT.find(&line[..delta]).is_none();
     if is_first { Key::At(delta) } else { Key::Unclear }
 }
 
-/// Whether what follows these bytes is in no string. `false` also where that would take more than counting
-/// quotes.
+/// Whether the end of these bytes is outside of strings. Also `false` where counting quotes is not enough
+/// to tell.
 fn is_outside(before: &[u8]) -> bool {
     memchr2(b'\\', b'\r', before).is_none() && memchr_iter(b'"', before).count().is_multiple_of(2)
 }
 
-/// The whole line and its end; nothing where a backslash before that end may be of a string, which goes on.
+/// The length of the whole line with its end; 0 if it ends with a backslash, which may be in a string that
+/// goes on.
 fn whole(line: &[u8]) -> usize {
     if line.last() == Some(&b'\\') { 0 } else { line.len() + 1 }
 }

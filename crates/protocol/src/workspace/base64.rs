@@ -1,17 +1,17 @@
-//! Bytes inside of messages.
+//! Bytes in messages, as base64.
 
 use base64::{DecodeError, Engine, engine::general_purpose::STANDARD};
 
-/// Why text is not the bytes it should be.
+/// Why text cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadBytes {
     /// Not base64.
     #[error("`data` is not base64 ({0}); use the standard alphabet, with padding")]
     NotBase64(#[from] DecodeError),
-    /// More bytes than there may be.
+    /// There are too many bytes.
     #[error("`data` holds more than {max} bytes")]
     TooMany {
-        /// How many there may be.
+        /// How many are allowed.
         max: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Fields of requests that are no longer than they may be, as serde reads them.
+//! Reads fields of requests with serde, and checks their bounds.
 
 use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
@@ -54,7 +54,7 @@ where
     checked(deserializer, a_path)
 }
 
-/// A name: not empty, and nothing in it that a terminal would obey.
+/// A name: not empty, and without control characters.
 pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     a_name(&text).map_err(D::Error::custom)?;
@@ -140,7 +140,7 @@ where
     Ok(waited)
 }
 
-/// A list of at most `MAX` entries; no more are read.
+/// A list of at most `MAX` entries. Reading stops at the first one too many.
 pub(super) fn few_of<'de, D, T, const MAX: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// `election_timeout_min_ms`, which means nothing without elections and is still asked for.
+/// `election_timeout_min_ms`. It has no meaning without elections, but clients still ask for it.
 pub const ELECTION_TIMEOUT_MIN_MS: u64 = 3000;
 /// `election_timeout_max_ms`, likewise.
 pub const ELECTION_TIMEOUT_MAX_MS: u64 = 5000;
 /// The only `role`.
 pub const ROLE: &str = "leader";
 
-/// How the cluster looks from the daemon that is asked (specification, "cluster_status").
+/// The cluster as the asked daemon sees it (specification, "cluster_status").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterStatus {
     /// The node that is asked.
@@ -18,9 +18,9 @@ pub struct ClusterStatus {
     pub role: String,
     /// Always 0.
     pub term: u64,
-    /// Always who is asked.
+    /// Always the node that is asked.
     pub leader_id: Option<String>,
-    /// Where clients reach who is asked.
+    /// Where clients reach the node that is asked.
     pub leader_address: Option<String>,
     /// The name of the node that is asked, for people. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ pub struct ClusterStatus {
     pub peers: Vec<ClusterMember>,
 }
 
-/// Another member of the cluster. The specification leaves it open.
+/// Another member of the cluster. The specification does not define its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterMember {
     /// Its id.
@@ -45,7 +45,7 @@ pub struct ClusterMember {
     pub name: Option<String>,
     /// Where it is reached.
     pub address: Option<String>,
-    /// Whether it is.
+    /// Whether it is connected.
     #[serde(default)]
     pub connected: bool,
     /// The name of the member that carries the link to it, unless that is a direct one. Ours.

@@ -18,8 +18,8 @@ const MAX_FIELD: usize = 128;
 /// The longest explanation in an error, in bytes.
 const MAX_WHY: usize = 300;
 
-/// A message that could not be read, with as much of it as could: it costs its sender an answer,
-/// and not the connection.
+/// A message that could not be read, with the fields that could. Its sender gets an error as the
+/// answer, and keeps the connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", About(.kind.as_deref(), .problem))]
 pub struct BadMessage {
@@ -85,7 +85,7 @@ pub(super) fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Wrong> 
     Ok(read)
 }
 
-/// A message inside of other JSON.
+/// Reads a message within other JSON.
 pub(super) fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -108,8 +108,8 @@ pub(super) fn decode<T: Message>(text: &str) -> Result<T, BadMessage> {
     }
 }
 
-/// Reads a message of the list `T`, or the unknown `type` of a message that is ignored, cut to 64
-/// bytes. Only JSON is ignored.
+/// Reads a message of the list `T`. A message of an unknown `type` is ignored if it is JSON, and
+/// gives that `type`, cut to 64 bytes.
 pub(super) fn decode_known<T: Message>(text: &str) -> Result<Result<T, String>, BadMessage> {
     match decode(text) {
         Ok(message) => Ok(Ok(message)),
@@ -122,7 +122,7 @@ pub(super) fn decode_known<T: Message>(text: &str) -> Result<Result<T, String>, 
     }
 }
 
-/// The fault of a message that is longer than a member may send, in bytes.
+/// The fault of a message that is longer than the `max` bytes that a member may send.
 pub(super) fn too_long(text: &str, max: usize) -> BadMessage {
     let why = format!("the message is longer than {max} bytes");
     BadMessage::new(text, Problem::WrongField { field: String::new(), why })
@@ -173,7 +173,8 @@ fn wrong_field(path: &str, words: &str) -> Problem {
     Problem::WrongField { field: shown(&field, MAX_FIELD), why }
 }
 
-/// The missing or duplicate field: the error's text names it, not its path.
+/// The missing or duplicate field, and which of the two it is. It is in the error's text, but not
+/// in its path.
 fn missing(words: &str) -> Option<(&str, &'static str)> {
     let named = |prefix| words.strip_prefix(prefix)?.strip_suffix('`');
     named("missing field `")
@@ -200,7 +201,7 @@ fn in_words(words: &str) -> String {
     format!("{found}, expected {}", clip(as_json(expected), MAX_WHY / 2))
 }
 
-/// The beginning of text that a stranger sent a part of, fit for a terminal.
+/// The beginning of a text with parts from a stranger, made safe for a terminal.
 fn shown(text: &str, max: usize) -> String {
     let escaped = |character: char| match character {
         control if control.is_control() => control.escape_default().to_string(),

@@ -1,7 +1,8 @@
-//! How the lists of messages are written down: each message with its name on the wire.
+//! The macro that defines a list of messages, each with its name on the wire.
 
 /// Defines an enum of messages, distinguished by their `type`, with its names and its reader. Errors
-/// show the example to senders. A message is written with its first name and read with all of them.
+/// show the example to senders. A message is written with its first name, and read with any of its
+/// names.
 macro_rules! messages {
     (
         example $example:literal;

@@ -28,10 +28,10 @@ pub struct OutputFrame {
 /// Why a binary frame is not valid output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
-    /// Not even a whole header.
+    /// It is shorter than a header.
     #[error("the binary frame has {0} bytes, and its header alone has {HEADER}")]
     Short(usize),
-    /// Not output, or output of another version.
+    /// It is not output, or output of another version.
     #[error("the binary frame begins with {0:#04x}, which is unknown; output begins with 0x01")]
     UnknownTag(u8),
     /// The payload is not text.
@@ -55,7 +55,7 @@ pub fn encode(session_id: SessionId, seq: u64, payload: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// The session and the number of a frame of output, for those who pass it on unread.
+/// The session and the number of a frame of output, for programs that pass it on unread.
 pub fn position(frame: &[u8]) -> Option<(SessionId, u64)> {
     let (header, _) = frame.split_first_chunk::<HEADER>()?;
     let (session, seq) = header[1..].split_first_chunk::<16>()?;

@@ -10,7 +10,7 @@ use uuid::{Builder, Uuid};
 
 use crate::json::clip;
 
-/// Text that is no id.
+/// Text that is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected an id such as 550e8400-e29b-41d4-a716-446655440000")]
 pub struct NotAnId;
@@ -83,7 +83,7 @@ ids! {
     TeamId,
     /// One wait for team workers, by which it is resumed.
     WaitId,
-    /// One question of an agent whether it may use a tool.
+    /// One question of an agent about the use of a tool.
     PermissionId,
 }
 

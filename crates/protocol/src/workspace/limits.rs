@@ -42,7 +42,7 @@ pub const PROMPT_MAX: usize = 1024 * 1024;
 pub const INPUT_MAX: usize = 1024 * 1024;
 /// The longest message or result of a team's member, in bytes.
 pub const PAYLOAD_MAX: usize = 1024 * 1024;
-/// The longest message that goes with a decision about a permission, in bytes.
+/// The longest message with a decision about a permission, in bytes.
 pub const REASON_MAX: usize = 16 * 1024;
 /// The most arguments of a command.
 pub const ARGS_MAX: usize = 1024;
@@ -65,15 +65,15 @@ pub const SNAPSHOT_MAX: usize = 32 * 1024 * 1024;
 pub const OBJECTS_MAX: usize = 65_536;
 /// The longest session, project or team between members, in bytes of JSON.
 pub const OBJECT_MAX: usize = 192 * 1024;
-/// How deeply lists and objects may lie within each other in an object between members. More would
-/// make readers with a limit of their own refuse the message that carries the object.
+/// How deeply lists and objects may be nested in an object between members. Other readers have
+/// limits of their own, and would refuse the message with a deeper object.
 pub const OBJECT_DEPTH_MAX: usize = 32;
 /// How often a request may be forwarded.
 pub const HOPS_MAX: u8 = 4;
 /// The most members that a forwarded request may name as visited.
 pub const VISITED_MAX: usize = 16;
-/// The longest JSON message between two Warrens, in bytes: the longest of a client, and the fields
-/// around it.
+/// The longest JSON message between two Warrens, in bytes: the longest message of a client, and the
+/// fields around it.
 pub const LONG_MESSAGE_MAX: usize = MAX_MESSAGE + 64 * 1024;
 /// The longest address of a member, in bytes.
 pub const ADDRESS_MAX: usize = 256;

@@ -1,9 +1,9 @@
 //! The workspace: sessions, files, git and teams of a machine, for clients and for the other members
 //! of a cluster.
 //!
-//! Everything that the specification names keeps its names and fields. Things that it uses and does
-//! not define are defined here in the same style, and marked as ours. Readers that only know the
-//! specification ignore them.
+//! Everything in the specification has its names and fields. Things that it uses but does not
+//! define are defined here in the same style, and marked as ours. Readers that only know the
+//! specification ignore these.
 //!
 //! - [`client`]: messages between clients and a daemon, one type for each
 //! - [`peer`]: messages between the members of a cluster

@@ -1,8 +1,9 @@
 //! The private modes of a terminal that Warren knows, each set by `CSI ? number h` and cleared by `CSI ?
 //! number l`.
 //!
-//! One table for all: a screen keeps these modes, a snapshot sets them, a question about a mode is
-//! answered from it, and a client that leaves a session clears what the session's program set.
+//! This one table has several users: a screen keeps these modes, a snapshot sets them, questions
+//! about a mode are answered from it, and a client that leaves a session resets the modes that the
+//! session's program has set.
 
 /// A private mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,10 +12,10 @@ pub struct TerminalMode {
     pub number: u16,
     /// Whether it is on in a reset terminal.
     pub is_on: bool,
-    /// Whether a client that leaves may change it although no program did: people do not choose it in
-    /// their terminal's settings.
+    /// Whether a client that leaves may reset it even if no program has set it. That is so for modes
+    /// that people do not choose in their terminal's settings.
     pub is_free: bool,
-    /// Whether a screen keeps it only to pass it on: it changes nothing in the cells.
+    /// Whether a screen keeps it only to pass it on, because it does not change the cells.
     pub is_passed: bool,
 }
 
@@ -38,7 +39,7 @@ const fn on(number: u16) -> TerminalMode {
 }
 
 /// The modes, in the order of their numbers. The pages (47, 1047, 1049) and the saved cursor (1048) are
-/// not among them: they are more than a switch.
+/// left out, because they are more than a switch.
 pub const MODES: [TerminalMode; 32] = [
     // The arrow keys send application sequences.
     mode(1),
@@ -74,7 +75,7 @@ pub const MODES: [TerminalMode; 32] = [
     TerminalMode { is_passed: false, ..chosen(1007) },
     passed(1015),
     passed(1016),
-    // Meta, Num Lock, and what Alt sends.
+    // How Meta, Num Lock and Alt change what keys send.
     chosen(1034),
     chosen(1035),
     chosen(1036),
@@ -84,7 +85,7 @@ pub const MODES: [TerminalMode; 32] = [
     chosen(1043),
     // Pastes are marked.
     mode(2004),
-    // Updates are shown at once when they are complete.
+    // Updates are only shown when they are complete.
     mode(2026),
     // Characters are as wide as their clusters.
     chosen(2027),
@@ -92,7 +93,7 @@ pub const MODES: [TerminalMode; 32] = [
     passed(2031),
     // Reports of the size as input.
     passed(2048),
-    // Keys as records of Windows.
+    // Keys are sent as records of Windows.
     chosen(9001),
 ];
 

@@ -1,5 +1,5 @@
-//! A project's description for clients. The specification mentions projects and leaves the object
-//! open.
+//! A project's description for clients. The specification mentions projects, but does not define
+//! the object.
 
 use std::collections::BTreeMap;
 

@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 /// | write | work: make, type into, rename and end sessions; write files; answer agents; run teams |
 /// | admin | reach beyond projects: directories of the host, processes of others, other users; make, change and delete projects; change the cluster |
 ///
-/// Projects are an admin's because they choose directories, users and environments. A terminal
-/// runs as the daemon's user in any directory, so that write is trusted with that user's files;
-/// reading and writing the files of projects over this protocol stays inside of them.
+/// Changing projects needs the role admin because a project decides on directories, users and
+/// environments. A terminal runs as the daemon's user in any directory, so the role write can reach
+/// all of that user's files. Reading and writing files of projects over this protocol stays within
+/// the projects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -30,7 +31,7 @@ impl Role {
     /// All roles, the least powerful first.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
 
-    /// Its name, as scopes of keys end with it: `workspace:read`.
+    /// Its name, with which a key's scope ends: `workspace:read`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",

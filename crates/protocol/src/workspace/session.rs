@@ -11,7 +11,7 @@ use super::{
 /// The provider of an agent whose session does not name one.
 pub const DEFAULT_PROVIDER: &str = "claude";
 
-/// The tag of a session that is a development server, whose port is found.
+/// The tag of a session that runs a development server, whose port the daemon looks for.
 pub const DEV_SERVER_TAG: &str = "dev-server";
 
 /// A session. Fields that older daemons do not send have defaults.
@@ -27,7 +27,7 @@ pub struct SessionInfo {
     pub status: SessionStatus,
     /// Where its process was started.
     pub working_dir: String,
-    /// The agent's model, where one was asked for.
+    /// The agent's model, if one was asked for.
     pub model: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -66,8 +66,8 @@ pub struct SessionInfo {
     pub exit_code: Option<i32>,
     /// The number of its newest output, if known. Ours.
     pub last_seq: Option<u64>,
-    /// How many permission questions of its agent are open: 0 where none is, or where its daemon
-    /// does not say. Ours.
+    /// How many permission questions of its agent are open; also 0 if its daemon does not report
+    /// them. Ours.
     #[serde(default, deserialize_with = "or_default")]
     pub asks: u32,
     /// Its tags, set when it was made. Ours.
@@ -96,7 +96,7 @@ pub enum SessionStatus {
     Running,
     /// An agent waits for a prompt.
     Idle,
-    /// A terminal's process runs, and no client shows it any more.
+    /// A terminal's process runs, but no client shows it any more.
     Detached,
     /// It has ended.
     Exited,

@@ -16,7 +16,7 @@ pub struct Team {
     pub leader_session_id: SessionId,
     /// Its team workers, the oldest first.
     pub worker_session_ids: Vec<SessionId>,
-    /// Whether anything of it still runs.
+    /// Whether any session of it still runs.
     pub status: TeamStatus,
     /// When it was made.
     pub created_at: Timestamp,
@@ -26,7 +26,7 @@ pub struct Team {
     pub project_id: Option<ProjectId>,
 }
 
-/// Whether anything of a team still runs.
+/// Whether any session of a team still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TeamStatus {

@@ -27,7 +27,7 @@ enum CallError {
     Write(WriteError),
     /// The endpoint is at fault.
     Failed(String),
-    /// Nobody listens at the endpoint.
+    /// The endpoint cannot be reached.
     Unreachable,
 }
 

@@ -98,7 +98,7 @@ impl Codec for TunnelCodec {
     /// until the participant reports that it has finished.
     fn canceled(&mut self, job: JobId) {
         let Some(id) = self.requests.name_of(job).cloned() else {
-            // The job never got this far or is over, unless it was abandoned here already.
+            // Unless the job was abandoned here, it was never sent or has ended.
             if !self.abandoned.is_for(job) {
                 self.membership.ceased(job);
             }
@@ -285,7 +285,7 @@ impl TunnelCodec {
 
     /// Handles the writer's refusal of the rest of an answer.
     fn unwritten(&mut self, id: &str, error: WriteError) {
-        // The cancellation of a job that is over is on its way.
+        // The job has ended at the scheduler, whose cancellation will arrive soon.
         if error == WriteError::Over {
             return;
         }

@@ -13,8 +13,8 @@ use super::{RelayWorkers, scope::Admission, sender::Form};
 use crate::refusal::refuse_link;
 
 impl RelayWorkers {
-    /// Answers a request to `/v1/worker/connect` from this address: `101` and a link with its own
-    /// task, or a refusal before any upgrade.
+    /// Answers a request to `/v1/worker/connect`, sent from the address `from`: `101` and a link
+    /// with its own task, or a refusal before any upgrade.
     ///
     /// The secret is taken from `x-worker-secret`, `Authorization: Bearer`, or `worker_secret` (or
     /// `secret`) in the query. `provider` in the query is ignored. With `room` in the query the
@@ -63,13 +63,13 @@ impl RelayWorkers {
         response
     }
 
-    /// Serves a link of this process until it ends. `version`: both ends speak this one of the binary
-    /// form, or else the stock form.
+    /// Serves a link within this process until it ends. `version`: the version of the binary form
+    /// that both ends use; `None`: the stock form.
     pub async fn serve(&self, link: Link, outbox: Outbox, version: Option<Version>) {
         self.serve_as(Admission::Lender(Lender::own()), link, outbox, Form::of(version)).await;
     }
 
-    /// Serves a worker that was admitted to a room, and came from this address.
+    /// Serves a worker that was admitted to a room. `from`: the worker's address.
     pub async fn serve_in_room(
         &self,
         room: Arc<Room>,

@@ -208,7 +208,7 @@ impl RelayCodec {
     }
 
     fn complete(&mut self, job: PlainJob, complete: ResponseComplete) {
-        // A bad status is complained about when the answer is passed on.
+        // `PlainJob::complete` reports a bad status when it passes the answer on.
         let status = StatusCode::from_u16(complete.status_code).unwrap_or_default();
         let held = (!job.incoming.writer.has_begun()).then(|| job.body(&complete));
         if held.is_some_and(|body| is_loading(complete.status_code, body)) {
@@ -237,7 +237,8 @@ impl RelayCodec {
         // There are as many facts as models, which are bounded.
         let facts = models.iter().filter_map(|model| update.facts.get_key_value(model));
         let facts = facts.map(|(model, facts)| (model.clone(), facts.clone().cleaned())).collect();
-        // Learned first: a job that waits for a worker that goes on is assigned at once.
+        // Facts come before models: new models dispatch queued jobs at once, and a job that
+        // continues an answer needs the facts.
         self.sender.learn(facts);
         self.membership.memory(&self.sender.facts());
         let (models, more) = self.scope.change_models(models);
@@ -246,7 +247,7 @@ impl RelayCodec {
                 tracing::warn!(%warning, "models update");
             }
         }
-        // An update may bring other facts alone.
+        // An update may bring new facts only.
         if self.listed != models && self.may_complain() {
             tracing::info!(models = models.len(), "the worker's models changed");
         }
@@ -343,7 +344,7 @@ impl RelayCodec {
         }
     }
 
-    /// Head, body and end of an answer.
+    /// Handles a whole answer: head, body and end.
     fn whole(&mut self, number: u32, head: &ResponseHead, body: Bytes) {
         let Some((_, mut job)) = self.take(number) else { return };
         let head = match checked(head) {
@@ -394,8 +395,8 @@ impl RelayCodec {
                     job.incoming.writer.give_up(error);
                 }
             }
-            // The scheduler's cancellation tells the worker, and needs the rest of the request for
-            // that.
+            // The scheduler will cancel the job, and that tells the worker. The rest of the request
+            // stays until then, because `Sender::cancel` finds the job by it.
             WriteError::Over | WriteError::Stalled => {
                 if let Some((_, job)) = self.jobs.take(&number) {
                     job.incoming.writer.give_up(error);

@@ -36,14 +36,14 @@ pub struct Settings {
     pub heartbeat: Duration,
 }
 
-/// All links to workers. Unlike model nodes they may be in a room, and their names are of links, not of nodes.
+/// All links to workers. Unlike a model node, a worker may be in a room, and its link has a name.
 #[derive(Clone)]
 pub struct RelayWorkers {
     settings: Arc<Settings>,
     scheduler: Scheduler,
     rooms: Rooms,
     links: TaskTracker,
-    /// The names of links: a link that is dialled again takes the place of the older one at once.
+    /// The names of links. A link that is dialled again replaces the older one at once.
     names: Arc<Claims<String>>,
 }
 

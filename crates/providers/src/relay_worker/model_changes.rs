@@ -27,8 +27,8 @@ struct Changes {
 }
 
 impl ModelChanges {
-    /// Keeps a load or unload until its end. Returns the message that tells the worker of it; if there
-    /// are too many, none, and it has ended.
+    /// Keeps a load or unload until it has ended. Returns the message for the worker; `None` if there
+    /// are too many, and then the change has ended with that error.
     pub(super) fn begin(&self, change: ModelChange) -> Option<ServerMessage> {
         let mut changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         changes.open.retain(|_, change| !change.is_forgotten());
@@ -46,7 +46,7 @@ impl ModelChanges {
         })
     }
 
-    /// The worker says how one went.
+    /// Takes the worker's report that a load or unload has ended.
     pub(super) fn end(&self, done: ModelDone) {
         let mut changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(change) = changes.open.remove(&done.number) {

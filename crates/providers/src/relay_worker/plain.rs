@@ -70,7 +70,7 @@ impl PlainJob {
         }
     }
 
-    /// Passes the job to another provider. Returns it when there is none.
+    /// Passes the job to another provider. Returns it if there is none.
     pub(super) fn pass_on(self) -> Option<Self> {
         let Self { incoming, streaming, body_so_far } = self;
         incoming.pass_on().map(|incoming| Self { incoming, streaming, body_so_far })

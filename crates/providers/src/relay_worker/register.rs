@@ -151,7 +151,8 @@ fn acknowledges(worker: &Worker) -> bool {
     worker.register.acknowledges && worker.form.is_binary()
 }
 
-/// Whether the worker is told to load and unload models. The machine of a room's guest is not.
+/// Whether the worker may be told to load and unload models. One that lends to a room may not: the
+/// machine belongs to a guest.
 fn loads_models(worker: &Worker) -> bool {
     let is_own = worker.scope.in_room().is_none();
     worker.register.loads_models && worker.form.is_binary() && is_own

@@ -90,7 +90,8 @@ impl Admission {
     }
 }
 
-/// The close code for a worker that cannot join its room: whether it should try again.
+/// The close code for a worker that cannot join its room. The code says whether it should try
+/// again.
 pub(super) fn close_code(why: &RoomError) -> u16 {
     match why {
         RoomError::Moved | RoomError::Store(_) => close::CLOSING.0,
@@ -155,7 +156,7 @@ impl WorkerScope {
         }
     }
 
-    /// The lender that it serves as.
+    /// The lender as which it serves the whole server; `None` in a room.
     pub(super) fn lender(&self) -> Option<&Lender> {
         match self {
             Self::Server(lender) => Some(lender),
@@ -180,7 +181,7 @@ impl WorkerScope {
     }
 }
 
-/// The permit of a link: it ends with the worker's, or when a newer link takes its name.
+/// The permit of a link. It ends with the worker's own permit, or when a newer link takes its name.
 pub(super) struct LinkPermit {
     pub(super) scope: Arc<WorkerScope>,
     pub(super) claim: Option<Claim<String>>,

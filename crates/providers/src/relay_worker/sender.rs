@@ -1,7 +1,7 @@
 //! The scheduler's side of a worker.
 //!
 //! Called under the scheduler's lock: everything here puts a message into the link's outbox, or
-//! queues a note for the link's task, and returns. That task has the jobs.
+//! queues a note for the link's task, and returns. The link's task owns the jobs.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -55,7 +55,7 @@ impl Form {
         self != Self::Plain
     }
 
-    /// Those of a worker's endpoints whose requests and answers it carries: JSON carries text alone.
+    /// The announced endpoints that this form can carry. JSON messages carry only text.
     pub(super) fn carried(self, announced: Option<Endpoints>) -> Option<Endpoints> {
         if self.is_binary() { announced } else { announced.map(Endpoints::as_text) }
     }
@@ -70,14 +70,14 @@ pub(super) struct Sender {
     unsent: Mutex<Unsent>,
     pub(super) notes: Notes<NewJob>,
     credit: Arc<CreditMessages>,
-    /// The facts that the worker reports of its models.
+    /// The facts that the worker reports about its models.
     facts: Mutex<Arc<FactsByModel>>,
-    /// Whether it loads and unloads models when it is told.
+    /// Whether the worker loads and unloads models on request.
     loads_models: bool,
     pub(super) changes: ModelChanges,
 }
 
-/// The requests that are partly still in the link's queue.
+/// The requests of unfinished jobs, of which a part may still be unsent.
 #[derive(Default)]
 struct Unsent {
     last_number: u32,
@@ -121,7 +121,7 @@ struct CreditMessages(Outbox);
 impl CreditSink for CreditMessages {
     fn credit(&self, number: u32, bytes: u32) {
         let frame = ServerFrame::Credit { job: number, bytes };
-        // It is the same in every version.
+        // This frame is the same in every version.
         ignore_closed(self.0.push(frame.encode(Version::NEWEST)));
     }
 }
@@ -140,7 +140,7 @@ impl Sender {
         Self { name, form, member, outbox, unsent, notes, credit, facts, loads_models, changes }
     }
 
-    /// The worker has said this of its models.
+    /// Stores the facts that the worker reports about its models.
     pub(super) fn learn(&self, facts: FactsByModel) {
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts.into();
     }
@@ -196,7 +196,8 @@ impl Provider for Sender {
             let sink: Arc<dyn CreditSink> = Arc::<CreditMessages>::clone(&self.credit);
             answer.give_credit(sink, number, CREDIT_PORTION);
         }
-        // The note comes before the request: no frame can answer a job that the link does not know.
+        // The note comes before the request, so that the link knows the job before any frame can
+        // answer it.
         let incoming = Incoming::new(answer, shape);
         self.notes.assign_sent(NewJob::Sent(SentJob { id: job, number, streaming, incoming }));
         let source: Box<dyn wire::FrameSource> = match self.form {
@@ -224,7 +225,8 @@ impl Provider for Sender {
     }
 
     fn cancel(&self, job: JobId, reason: CancelReason) {
-        // A job that the protocol could not carry is not here, and the worker does not know it.
+        // A job that the protocol could not carry is not in the list, and the worker does not know
+        // it.
         let Some(rest) = self.lock().requests.remove(&job) else { return };
         rest.clear();
         self.notes.cancel(job);

@@ -26,20 +26,20 @@ impl Calls {
         self.0.len()
     }
 
-    /// The number of the call that a piece belongs to; `None`: it begins a new one.
+    /// The number of the call that a piece belongs to; `None` if it begins a new call.
     pub(super) fn of_piece(&self, piece: &ToolCall<'_>) -> Option<usize> {
         let number = self.0.iter().rposition(|call| call.may_have(piece))?;
         (!self.0[number].ended_before(piece)).then_some(number)
     }
 
-    /// Begins the call that a piece is the first of.
+    /// Begins a new call with its first piece.
     pub(super) fn begin(&mut self, piece: &ToolCall<'_>) {
         let (index, id, name) = (piece.index.0, String::new(), String::new());
         self.0.push(Call { index, id, name, arguments: Arguments::default() });
     }
 
-    /// Takes a piece of a call. Returns the arguments that can be written now: nothing once the object
-    /// is closed, and nothing while it is empty.
+    /// Takes a piece of a call. Returns the arguments that can be written now: nothing after the end
+    /// of their object, and nothing while the object is empty.
     pub(super) fn take<'a>(&mut self, number: usize, piece: &'a ToolCall<'_>) -> Cow<'a, str> {
         let call = &mut self.0[number];
         if call.id.is_empty() {
@@ -51,7 +51,7 @@ impl Calls {
         call.arguments.take(piece.function.arguments())
     }
 
-    /// The rest of the arguments of a call that gets no more of them.
+    /// The unwritten rest of the arguments of a call that has ended.
     pub(super) fn rest(&mut self, number: usize) -> String {
         std::mem::take(&mut self.0[number].arguments.empty)
     }
@@ -70,7 +70,7 @@ impl Call {
         }
     }
 
-    /// Whether a piece with this call's index is the first of another.
+    /// Whether a piece with this call's index is the first piece of another call.
     fn ended_before(&self, piece: &ToolCall<'_>) -> bool {
         let differs = |a: &str, b: &str| !a.is_empty() && !b.is_empty() && a != b;
         let other_id = differs(&piece.id, &self.id);
@@ -82,8 +82,8 @@ impl Call {
 
 /// The arguments of a call, up to the end of their object.
 ///
-/// Some backends send `{}` as a placeholder, and the real arguments after it. So an empty object is kept
-/// until something else follows, or nothing more.
+/// Some backends send `{}` as a placeholder before the real arguments. So an empty object is kept until
+/// something else follows, or the call ends.
 #[derive(Debug, Default)]
 struct Arguments {
     /// An empty object, or the beginning of one, that is not written yet.
@@ -109,13 +109,14 @@ impl Arguments {
         Cow::Owned(real[..len].to_owned())
     }
 
-    /// Whether there is a whole object, be it empty.
+    /// Whether a whole object has come, which may be empty.
     fn is_object(&self) -> bool {
         self.end.is_closed() || self.empty.trim_end().ends_with('}')
     }
 }
 
-/// The arguments without the empty objects before them; `None` while there may be nothing else.
+/// The arguments without the empty objects before them; `None` as long as only empty objects have
+/// come.
 fn behind_placeholders(arguments: &str) -> Option<&str> {
     let mut rest = arguments.trim_start();
     loop {
@@ -153,7 +154,7 @@ impl ObjectEnd {
         self.closed
     }
 
-    /// How many of the next bytes are not behind the end.
+    /// How many of the next bytes belong to the object.
     fn feed(&mut self, text: &str) -> usize {
         if self.closed {
             return 0;

@@ -16,7 +16,8 @@ use crate::{
     errors,
 };
 
-/// The answer for a client of Chat Completions, of the provider's that `R` reads. `request` is the client's own body.
+/// The answer for a client of Chat Completions, from a provider's answer that `R` reads. `request` is the client's
+/// own body.
 pub(crate) fn chat_answer<R: ProviderReader + 'static>(
     context: &Context,
     request: &[u8],
@@ -38,12 +39,12 @@ pub struct ChatStream {
     /// The beginning and the end of a delta of the open part, around its text.
     around: (String, &'static str),
     context_id: String,
-    /// Room for a text with its escapes.
+    /// A buffer for a text with its escapes, used again for each delta.
     escaped: String,
 }
 
 impl ChatStream {
-    /// Before the first chunk. `request` is the client's own body.
+    /// A writer that has written nothing yet. `request` is the client's own body.
     pub fn new(context: &Context, request: &[u8]) -> Self {
         let wanted: RequestOptions = serde_json::from_slice(request).unwrap_or_default();
         let (id, created, model) = (&context.id, context.created, json::write(&context.model));
@@ -135,12 +136,12 @@ pub struct ChatWhole {
 }
 
 impl ChatWhole {
-    /// Before the answer.
+    /// A writer that has no part yet.
     pub fn new(context: &Context) -> Self {
         Self { context: context.clone(), parts: Vec::new() }
     }
 
-    /// The text of all parts of a kind, if any.
+    /// The joined text of all parts of a kind; `None` if there is no such part.
     fn text(&self, kind: &Part) -> Option<String> {
         let mut texts = self.parts.iter().filter(|(part, _)| part == kind).map(|(_, text)| &**text);
         let first = texts.next()?.to_owned();

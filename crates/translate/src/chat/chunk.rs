@@ -1,8 +1,8 @@
 //! Chunks and whole answers of Chat Completions, as backends send them.
 //!
-//! Reading is forgiving where backends differ and nothing is lost by it: any field may be `null` or
-//! missing, and lists may have `null` in them; texts may be lists of parts; counts may have a fraction;
-//! arguments may be an object instead of its text; thoughts have many names.
+//! Reading is lenient where backends differ and nothing is lost by that. Any field may be `null` or
+//! missing, and lists may contain `null`. Texts may be lists of parts. Counts may have a fraction.
+//! Arguments may be an object instead of its text. Thoughts have many names.
 
 use protocol::json::lenient::{Count, List, Text, TextOrJson, or_default};
 use serde::{Deserialize, de::Deserializer};
@@ -13,8 +13,8 @@ use super::content::{Content, Thoughts};
 /// A chunk of a stream (`chat.completion.chunk`), or a whole answer (`chat.completion`).
 #[derive(Debug, Default, Deserialize)]
 pub struct Completion<'a> {
-    /// The model's output; a whole answer has the same with `message` for `delta`. Empty in the
-    /// chunk that only has the usage.
+    /// The model's output: in `delta` of a chunk, in `message` of a whole answer. Empty in the
+    /// chunk that has only the usage.
     #[serde(borrow, default)]
     pub choices: List<Choice<'a>>,
     /// The usage, in the last chunk or the one after it, if at all.
@@ -34,22 +34,23 @@ pub struct Completion<'a> {
 /// One of the answers that were asked for.
 #[derive(Debug, Default, Deserialize)]
 pub struct Choice<'a> {
-    /// Which one.
+    /// The number of this answer, from 0.
     #[serde(default)]
     pub index: Count,
     /// The delta of a chunk.
     #[serde(borrow, default)]
     pub delta: Option<Message<'a>>,
-    /// All of it, in a whole answer. Some backends have it in each chunk beside the delta: all so far.
+    /// The whole message, in a whole answer. Some backends also put the message so far into each
+    /// chunk, beside the delta.
     #[serde(borrow, default)]
     pub message: Option<Message<'a>>,
-    /// The reason of its end; empty before the end.
+    /// Why it ended; empty before its end.
     #[serde(borrow, default)]
     pub finish_reason: Text<'a>,
-    /// vLLM: the stop sequence that the model came to, or a token's number.
+    /// The stop sequence that the model reached, or a token's number (vLLM).
     #[serde(borrow, default)]
     pub stop_reason: Text<'a>,
-    /// SGLang: the same.
+    /// The same by another name (SGLang).
     #[serde(borrow, default)]
     pub matched_stop: Text<'a>,
 }
@@ -57,7 +58,7 @@ pub struct Choice<'a> {
 /// A message of the model, or a piece of it.
 #[derive(Debug, Default, Deserialize)]
 pub struct Message<'a> {
-    /// Text, and thoughts where they are parts of a list (Mistral).
+    /// The text; and thoughts, if the content is a list that has them as parts (Mistral).
     #[serde(borrow, default)]
     pub content: Content<'a>,
     /// Thoughts (llama.cpp, SGLang, DeepSeek, older vLLM).
@@ -75,7 +76,7 @@ pub struct Message<'a> {
     /// Thoughts as blocks of Anthropic (LiteLLM).
     #[serde(borrow, default)]
     pub thinking_blocks: Thoughts<'a>,
-    /// Why it does not answer.
+    /// Why the model refuses to answer.
     #[serde(borrow, default)]
     pub refusal: Text<'a>,
     /// Calls of tools, or pieces of them.
@@ -84,8 +85,8 @@ pub struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// The thoughts, under the first name that has any. A backend that uses several of them sends the
-    /// same each time.
+    /// The thoughts, under the first name that has any. A backend that uses several names sends the
+    /// same thoughts under each.
     pub fn thoughts(&self) -> &str {
         let names = [
             &self.reasoning_content.0,
@@ -102,7 +103,7 @@ impl Message<'_> {
 /// A call of a tool, or a piece of one.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ToolCall<'a> {
-    /// Which call of the answer; some backends leave it out.
+    /// The number of the call in the answer; some backends leave it out.
     #[serde(default)]
     pub index: Count,
     /// The call's id, at least in its first piece.
@@ -111,7 +112,7 @@ pub struct ToolCall<'a> {
     /// The function of the call.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub function: Function<'a>,
-    /// The object that the provider wants back with the call (Google).
+    /// An object that the provider expects back with the call in the next request (Google).
     #[serde(borrow, default)]
     pub extra_content: Option<&'a RawValue>,
 }
@@ -137,10 +138,10 @@ impl Function<'_> {
 /// The usage of an answer, in tokens. `None` if it is not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Usage {
-    /// Of the prompt, those from a cache included.
+    /// Of the prompt, including those from a cache.
     #[serde(default)]
     pub prompt_tokens: Count,
-    /// Of the answer, thoughts included.
+    /// Of the answer, including thoughts.
     #[serde(default)]
     pub completion_tokens: Count,
     /// More about the prompt.
@@ -149,7 +150,7 @@ pub struct Usage {
     /// More about the answer.
     #[serde(default, deserialize_with = "or_default")]
     pub completion_tokens_details: CompletionDetails,
-    /// Those of the prompt from a cache, by DeepSeek's name.
+    /// Tokens of the prompt that came from a cache, by DeepSeek's name.
     #[serde(default)]
     pub prompt_cache_hit_tokens: Count,
 }
@@ -166,14 +167,14 @@ pub struct PromptTokens {
 }
 
 impl PromptTokens {
-    /// Those that have nothing to do with a cache.
+    /// Those that were neither read from a cache nor written to one.
     pub fn plain(&self) -> u64 {
         self.all - self.cached - self.written
     }
 }
 
 impl Usage {
-    /// The tokens of the prompt. Those of a cache are never more than all.
+    /// The tokens of the prompt. Cached and written tokens together are capped at all of them.
     pub fn prompt(&self) -> PromptTokens {
         let details = &self.prompt_tokens_details;
         let all = self.prompt_tokens.0.unwrap_or(0);
@@ -208,7 +209,7 @@ pub struct CompletionDetails {
     pub reasoning_tokens: Count,
 }
 
-/// An invalid usage counts as none: it is no reason to lose an answer.
+/// An invalid usage counts as missing, so that the answer is not lost because of it.
 fn usage_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Usage>, D::Error> {
     let raw = Option::<&RawValue>::deserialize(deserializer)?;
     Ok(raw.and_then(|raw| serde_json::from_str(raw.get()).ok()))

@@ -9,11 +9,11 @@ use serde::{
 };
 use serde_json::Value;
 
-/// Content as a text, or as a list of parts, of which some may be thoughts. Anything else counts as
+/// Content as a text or a list of parts, some of which may be thoughts. Anything else counts as
 /// missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Content<'a> {
-    /// The model's words.
+    /// The text of the model's answer.
     pub text: Cow<'a, str>,
     /// Its thoughts.
     pub thoughts: Cow<'a, str>,
@@ -47,7 +47,8 @@ impl<'de: 'a, 'a> Lenient<'de> for Content<'a> {
 pub struct Thoughts<'a>(
     /// The text of all parts.
     pub Cow<'a, str>,
-    /// The parts that their provider wants back: those with a signature, and encrypted ones.
+    /// The parts that the provider expects back in the next request: those with a signature, and
+    /// encrypted ones.
     pub Vec<Value>,
 );
 
@@ -74,14 +75,14 @@ impl<'de: 'a, 'a> Lenient<'de> for Thoughts<'a> {
     }
 }
 
-/// Whether a part is of more than text.
+/// Whether a part has a signature or encrypted data.
 fn is_sealed(part: &Value) -> bool {
     let has = |name: &str| part.get(name).and_then(Value::as_str).is_some_and(|it| !it.is_empty());
     has("signature") || has("data")
 }
 
-/// Appends the text of a part: a string, an object with one under any of the names in use, or a list of
-/// such. The nesting is bounded by the reader of the JSON.
+/// Appends the text of a part: a string, an object with a string under one of the usual names, or a
+/// list of either. The JSON reader bounds the nesting, and so the recursion.
 fn push_text(part: &Value, out: &mut String) {
     const NAMES: [&str; 4] = ["text", "thinking", "summary", "reasoning"];
     match part {

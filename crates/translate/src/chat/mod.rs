@@ -7,8 +7,8 @@
 //! begin, (open, delta…, close)…, then finish or fail
 //! ```
 //!
-//! Parts come one after the other and never interleave, though a backend may stream several tool
-//! calls at once: the later ones wait until the one before them is complete.
+//! Parts come one after the other and never interleave. If a backend streams several tool calls at
+//! the same time, the later ones wait until the one before them is complete.
 //!
 //! - `provider`: the conversion from bytes to bytes
 //! - `reader`: [`FromChat`], reading Chat Completions with the quirks of its many backends

@@ -1,9 +1,10 @@
-//! The parts of an answer in order: one after the other, even if their pieces come interleaved.
+//! Puts the parts of an answer in order, one after the other, even if their pieces come
+//! interleaved.
 //!
-//! The front part is written as it comes. Pieces of later parts wait until the front part is
-//! complete: text is complete as soon as something else follows, a call when its arguments are a
-//! whole object that is not empty, everything at the end of the answer. The order is that in which parts
-//! begin.
+//! The front part is written as it comes. Pieces of later parts wait until the front part is complete. A
+//! text is complete as soon as another part follows, and a call when its arguments are a whole object
+//! that is not empty. At the end of the answer, every part is complete. Parts are ordered by their
+//! beginnings.
 
 use std::collections::VecDeque;
 
@@ -37,7 +38,7 @@ pub struct Parts {
     waiting_bytes: usize,
     /// White space that may be the beginning of a text.
     blank: String,
-    /// Whether there has been any part.
+    /// Whether any part has begun.
     any: bool,
 }
 
@@ -54,9 +55,9 @@ impl Parts {
         self.written
     }
 
-    /// Takes more thoughts, text or refusal. White space alone is not written yet: some models put
-    /// an empty line between their thoughts and a call. It counts when text follows, or when
-    /// nothing else comes.
+    /// Takes more thoughts, text or refusal. A text of white space is not written yet, because some
+    /// models put an empty line between their thoughts and a call. It is written if text follows,
+    /// or if the answer has no other part.
     ///
     /// # Errors
     /// [`BadAnswer`] when too much has to wait.
@@ -85,7 +86,7 @@ impl Parts {
         self.push(last, text, client)
     }
 
-    /// Takes a piece of a call. A call waits for its name.
+    /// Takes a piece of a call. A call is not written before its name is known.
     ///
     /// # Errors
     /// [`BadAnswer`] when too much has to wait, too many tools are called, or one's id or name is
@@ -143,7 +144,7 @@ impl Parts {
         Ok(number)
     }
 
-    /// Where a call waits, unless it is complete and closed.
+    /// The position of a call among the waiting parts; `None` if it is closed.
     fn position(&self, number: usize) -> Option<usize> {
         let is_it = |part: &Part| matches!(part, Part::Call { number: n, .. } if *n == number);
         self.waiting.iter().position(|waiting| is_it(&waiting.part))
@@ -212,7 +213,8 @@ impl Parts {
         std::mem::take(&mut self.blank)
     }
 
-    /// Opens the front part; while others wait behind it, closes it and moves to the next.
+    /// Opens the front part. While it is complete and others wait behind it, closes it and opens
+    /// the next.
     fn advance(&mut self, client: &mut ClientAnswer<'_, impl Writer>) {
         while let Some(front) = self.waiting.front() {
             let nameless = matches!(&front.part, Part::Call { name, .. } if name.is_empty());

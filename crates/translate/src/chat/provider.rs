@@ -11,9 +11,10 @@ use protocol::{
 use super::writer::{Outcome, Writer};
 use crate::answer::{Answer, Body, check_length, keep};
 
-/// Reads an answer in one provider's shape and writes it as a client's.
+/// Reads an answer in one provider's shape, and passes its parts to the client's writer.
 pub trait ProviderReader: Default + Send {
-    /// Reads the data of an event of a stream, or a line of one; with the one reader for all its JSON.
+    /// Reads the data of one event, or one line, of a stream. `json` is the same reader for the whole
+    /// stream.
     ///
     /// # Errors
     /// [`BadAnswer`] when it is invalid.
@@ -35,7 +36,8 @@ pub trait ProviderReader: Default + Send {
         client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer>;
 
-    /// Ends the parts of a complete answer; `None` of one that was cut off.
+    /// Ends the parts of a complete answer, and says how it ended; `None` if the answer was cut
+    /// off.
     fn outcome<W: Writer>(&mut self, client: &mut ClientAnswer<'_, W>) -> Option<Outcome>;
 }
 
@@ -49,12 +51,12 @@ pub struct ClientAnswer<'a, W> {
 #[derive(Debug, Default)]
 struct Progress {
     begun: bool,
-    /// The client has the whole answer, or an error; everything after that is ignored.
+    /// Whether the client has the whole answer, or an error. Everything after that is ignored.
     over: bool,
 }
 
 impl<W: Writer> ClientAnswer<'_, W> {
-    /// The answer begins, if it has not yet.
+    /// Begins the answer, if it has not begun yet.
     pub(crate) fn begin(&mut self) {
         if !std::mem::replace(&mut self.progress.begun, true) {
             self.writer.begin(self.out);
@@ -77,7 +79,7 @@ impl<W: Writer> ClientAnswer<'_, W> {
         reader.event(data, json, self)
     }
 
-    /// The provider's stream is over, whether it was complete or not.
+    /// Ends the answer at the end of the provider's stream, whether the stream was complete or not.
     ///
     /// # Errors
     /// As [`ProviderReader::event`].
@@ -123,16 +125,17 @@ impl<W: Writer> ClientAnswer<'_, W> {
     }
 }
 
-/// The provider's answer cannot be read.
+/// The error for a provider's answer that is not valid JSON.
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` gives it by value")]
 pub(crate) fn not_understood(error: serde_json::Error) -> BadAnswer {
     BadAnswer(format!("the backend's answer is not understood: {error}"))
 }
 
-/// Makes the answer of a client's shape, which `W` writes, of one of a provider's, which `R` reads.
+/// Makes an answer in a client's shape, which `W` writes, from one in a provider's shape, which `R`
+/// reads.
 ///
-/// Either kind of answer is read for either kind of client: a provider that answers whole although
-/// a stream was asked for gets its client a stream.
+/// Streams and whole answers can be read for either kind of client. If the provider sends a whole
+/// answer although the client asked for a stream, the client still gets a stream.
 #[derive(Debug)]
 pub struct FromProvider<R, W> {
     writer: W,
@@ -153,7 +156,7 @@ enum Kind {
 }
 
 impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
-    /// Before the head of the answer.
+    /// A translation that waits for the head of the answer.
     pub fn new(writer: W) -> Self {
         Self {
             writer,
@@ -172,7 +175,8 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
         &mut self.writer
     }
 
-    /// Checks the size. For a client that gets the whole answer at once, the writer holds the text.
+    /// Checks the size for a client that gets the whole answer at once, since the writer then keeps
+    /// all of the text.
     fn measure(&mut self, chunk: &[u8]) -> Result<(), BadAnswer> {
         self.taken += chunk.len();
         if self.writer.body() == Body::Json { check_length(self.taken) } else { Ok(()) }
@@ -260,7 +264,8 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
 
     fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         if self.taken == 0 && chunk.starts_with(b"{") && self.kind == Kind::Answer(Body::Events) {
-            // No stream of events begins like this: it is a whole answer that was announced wrong.
+            // No stream of events begins with a brace, so this is a whole answer with a wrong
+            // content type.
             self.kind = Kind::Answer(Body::Json);
         }
         self.measure(chunk)?;

@@ -13,7 +13,7 @@ use super::{
     writer::{Finish, Outcome, Part, Writer},
 };
 
-/// Makes the answer of any client's shape of one of a Chat Completions provider.
+/// Makes an answer in any client's shape from one of a Chat Completions provider.
 ///
 /// A stream that ends with neither a finish reason nor `[DONE]` has been cut off: its client gets
 /// an error.
@@ -25,7 +25,7 @@ const DONE: &[u8] = b"[DONE]";
 #[derive(Debug, Default)]
 pub struct Reading {
     parts: Parts,
-    /// Whether there has been a delta.
+    /// Whether any delta has come.
     has_deltas: bool,
     finish: Option<Finish>,
     stop_sequence: Option<String>,
@@ -74,7 +74,7 @@ impl ProviderReader for Reading {
         self.parts.end(client);
         let finish = match (finish, self.parts.calls() > 0) {
             (Finish::Stop, true) => Finish::ToolCalls,
-            // A client would wait for the results of calls that it never got.
+            // Without calls in the answer, the client would wait to run calls that it never got.
             (Finish::ToolCalls, false) => Finish::Stop,
             (finish, _) => finish,
         };
@@ -93,12 +93,12 @@ impl Reading {
             self.usage = usage;
         }
         client.begin();
-        // One answer is asked for; a backend that gives more is read as if it gave the first.
+        // Only one answer was asked for. If a backend gives more, the first one counts.
         let first = chunk.choices.0.iter().find(|choice| choice.index.0.unwrap_or(0) == 0);
         let Some(choice) = first else { return Ok(()) };
         match (&choice.delta, &choice.message) {
             (Some(delta), _) => self.delta(delta, client)?,
-            // Once there were deltas, this is all of them again.
+            // After deltas, a message only repeats them.
             (None, Some(message)) if !self.has_deltas => self.message(message, client)?,
             _ => {}
         }
@@ -116,7 +116,8 @@ impl Reading {
         delta.tool_calls.0.iter().try_for_each(|piece| self.parts.call(piece, client))
     }
 
-    /// A whole message. Each of its calls is one of its own, whatever their numbers and ids.
+    /// Takes a whole message. Each entry of `tool_calls` is a call of its own, whatever its number
+    /// and id.
     fn message<W: Writer>(
         &mut self,
         message: &Message<'_>,

@@ -22,10 +22,11 @@ pub trait Writer: Send {
     /// The provider sends a body of this kind.
     fn provider_body(&mut self, _: Body) {}
 
-    /// How long ago the job was accepted; before each of the other calls. Most answers do not tell times.
+    /// Takes how long ago the job was accepted. Called before each of the other calls; only a few APIs
+    /// report times.
     fn passed(&mut self, _since: Duration) {}
 
-    /// The provider answers.
+    /// The answer begins.
     fn begin(&mut self, _out: &mut Vec<u8>) {}
 
     /// A part of the answer begins; the one before is closed.
@@ -37,12 +38,12 @@ pub trait Writer: Send {
     /// The open part is complete.
     fn close(&mut self, _out: &mut Vec<u8>) {}
 
-    /// The provider gives entries of `reasoning_details` that it wants back with the answer: signatures of
-    /// its thoughts, or encrypted ones.
+    /// Takes entries of `reasoning_details` that the provider expects back in the next request: thoughts
+    /// with signatures, or encrypted ones.
     fn seal(&mut self, _details: &[Value]) {}
 
-    /// The provider gives the `extra_content` of a call, JSON that it wants back with the call; before the
-    /// call is closed.
+    /// Takes the `extra_content` of a call: JSON that the provider expects back with the call. Comes
+    /// before the call is closed.
     fn extra(&mut self, _number: usize, _extra: &str) {}
 
     /// Ends a complete answer.
@@ -51,7 +52,8 @@ pub trait Writer: Send {
     /// [`BadAnswer`] when the parts do not make up an answer.
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer>;
 
-    /// A stream breaks off; a part may be open. Only called where [`Writer::body`] is a stream.
+    /// Ends a stream that breaks off; a part may be open. Only called if [`Writer::body`] is a
+    /// stream.
     fn fail(&mut self, _failure: &Failure, _out: &mut Vec<u8>) {}
 
     /// The body of an answer with an error status.
@@ -63,11 +65,11 @@ pub trait Writer: Send {
 pub enum Part {
     /// The model's thoughts before its text.
     Reasoning,
-    /// The decoded message.
+    /// The text of the answer.
     Text,
     /// The reason why the model refuses.
     Refusal,
-    /// A call of a tool; its deltas are its arguments, which should be a JSON object together.
+    /// A call of a tool. Its deltas together are its arguments, which should be a JSON object.
     Call {
         /// The provider's id for the call; empty when it gave none.
         id: String,

@@ -21,11 +21,11 @@ pub(super) struct Reading {
     usage: MessageUsage,
 }
 
-/// The block that is open and is carried.
+/// The open block, if it is of a kind that is carried over.
 #[derive(Debug)]
 struct Open {
     part: Part,
-    /// A call's arguments from its start, used if no delta comes.
+    /// The arguments in the start of a call, which count if no delta comes.
     input: String,
     /// Whether any delta has come.
     any: bool,
@@ -150,7 +150,7 @@ impl Reading {
         }
     }
 
-    /// Each count is of the whole message so far: a later one replaces an earlier one.
+    /// Each count is for the whole message so far, so a later one replaces an earlier one.
     fn count(&mut self, usage: MessageUsage) {
         let replace = |old: &mut Count, new: Count| *old = Count(new.0.or(old.0));
         replace(&mut self.usage.input_tokens, usage.input_tokens);
@@ -171,7 +171,7 @@ impl Reading {
     }
 }
 
-/// Chat Completions counts a prompt with what came from a cache or went into it.
+/// The usage in the terms of Chat Completions, which includes cached tokens in those of the prompt.
 fn usage(counts: &MessageUsage) -> Usage {
     let cached = counts.cache_read_input_tokens;
     let parts = [counts.input_tokens, counts.cache_creation_input_tokens, cached];

@@ -1,4 +1,4 @@
-//! The messages, and the system prompt among them.
+//! The messages, and the system prompt that is made of some of them.
 
 use std::borrow::Cow;
 
@@ -104,10 +104,11 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The words of the user before an assistant that speaks first.
+/// The user's words that are put before an assistant that speaks first.
 const FIRST: &str = "Begin.";
 
-/// The API demands that the user speaks first, and that an answer which is to go on does not end with white space.
+/// Makes the turns valid for the API: the user must speak first, and a last message of the assistant must not end
+/// with white space.
 fn as_demanded(mut turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
     if let Some(Turn { role: Role::Assistant, content }) = turns.last_mut()
         && let Some(Block::Text { text }) = content.last_mut()
@@ -121,7 +122,8 @@ fn as_demanded(mut turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
     turns
 }
 
-/// A thought in the provider's form, if it has that provider's signature: without one, it is refused.
+/// A thought in the provider's form; `None` without the provider's signature, because such a thought
+/// would be refused.
 fn thought(thought: Thought<'_>) -> Option<Block<'_>> {
     match thought {
         Thought { sealed: Some(SealedThought::Anthropic(data)), .. } => {
@@ -151,7 +153,7 @@ fn input(arguments: &str, path: &str) -> Result<Box<RawValue>, BadRequest> {
     RawValue::from_string(object).map_err(wrong)
 }
 
-/// The API refuses empty text, and text of white space only.
+/// A block of text; `None` for text without anything but white space, which the API refuses.
 fn text(text: Cow<'_, str>) -> Option<Block<'_>> {
     (!text.trim().is_empty()).then_some(Block::Text { text })
 }

@@ -4,7 +4,7 @@ use protocol::json::lenient::{Count, List, Text, TextOrJson};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The data of an event, the fields of all types together.
+/// The data of an event, with the fields of all types of events.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -18,7 +18,7 @@ pub(super) struct Event<'a> {
     /// `content_block_delta`, `message_delta`.
     #[serde(borrow, default)]
     pub(super) delta: Option<Delta<'a>>,
-    /// `message_delta`: counts so far, of the whole message.
+    /// `message_delta`: the counts of the whole message so far.
     pub(super) usage: Option<MessageUsage>,
 }
 

@@ -1,4 +1,4 @@
-//! A Chat Completions client, a Messages provider.
+//! From a Chat Completions client to a Messages provider.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |

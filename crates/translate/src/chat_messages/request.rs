@@ -44,7 +44,7 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
         tool_choice,
         tools,
         output_config: body.response_format.map(output_config).transpose()?.flatten(),
-        // Messages goes no higher.
+        // Messages accepts 1 at most.
         temperature: temperature.map(|temperature| temperature.min(1.0)),
         top_p: body.top_p,
         top_k: body.top_k,
@@ -65,7 +65,7 @@ fn stop_sequences(raw: &RawValue) -> Result<Vec<Cow<'_, str>>, BadRequest> {
             read.collect::<Result<_, _>>()?
         }
     };
-    // Messages refuses those of white space only.
+    // Messages refuses stop sequences of white space only.
     stops.retain(|stop| !stop.trim().is_empty());
     Ok(stops)
 }

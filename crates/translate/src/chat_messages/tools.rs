@@ -21,8 +21,8 @@ pub(super) fn tools<'a>(list: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadReque
     })
 }
 
-/// The tools and the choice for a conversation with calls: Messages refuses calls where no tools are
-/// offered. Those that were called are then offered, and may not be called.
+/// The tools and the choice for a conversation that may have calls. Messages refuses calls in a
+/// conversation without tools. So if none are offered, the called tools are, with the choice `none`.
 pub(super) fn with_called<'a>(
     offered: Vec<Tool<'a>>,
     choice: Option<ToolChoice<'a>>,

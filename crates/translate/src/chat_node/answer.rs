@@ -12,8 +12,8 @@ use crate::{Context, answer::Body};
 
 /// Turns a node's text into the client's answer.
 ///
-/// Bytes for the client are appended as the text comes; a client without a stream gets all of them
-/// at the end.
+/// A client with a stream gets its bytes as the text comes; a client without one gets all at the
+/// end.
 #[derive(Debug, Clone)]
 pub struct NodeAnswer {
     /// The beginning of every chunk, up to its choices.
@@ -33,9 +33,9 @@ pub struct NodeAnswer {
 /// The step that follows a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// More text, or the end, is awaited.
+    /// Wait for more text, or for the end.
     More,
-    /// The client asked to stop here: the node is to stop, and the answer to be ended.
+    /// A stop sequence has come: stop the node, and end the answer.
     Stopped,
 }
 
@@ -56,7 +56,7 @@ pub fn answer(context: &Context, order: &Order) -> NodeAnswer {
 }
 
 impl NodeAnswer {
-    /// The kind of body that comes.
+    /// The kind of body that the client gets.
     pub fn body(&self) -> Body {
         if self.streaming { Body::Events } else { Body::Json }
     }
@@ -73,7 +73,7 @@ impl NodeAnswer {
         Ok(if stopped { Next::Stopped } else { Next::More })
     }
 
-    /// The node has finished, or was stopped: appends the rest.
+    /// Ends the answer when the node has finished or was stopped. Appends the rest.
     ///
     /// # Errors
     /// As [`NodeAnswer::feed`], and when a character was begun and not finished.
@@ -92,7 +92,7 @@ impl NodeAnswer {
         Ok(())
     }
 
-    /// Tokens so far, by estimate.
+    /// The estimated tokens so far.
     pub fn usage(&self) -> Usage {
         Usage {
             prompt_tokens: Some(self.prompt_tokens),
@@ -174,7 +174,7 @@ fn prefix(context: &Context) -> String {
     format!("data: {}", head(context, "chat.completion.chunk"))
 }
 
-/// An object's beginning, up to and with the comma before its choices.
+/// The beginning of an object, up to the comma before its choices.
 fn head(context: &Context, object: &str) -> String {
     let Context { id, created, model, .. } = context;
     let model = write(model);

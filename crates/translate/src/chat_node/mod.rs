@@ -1,5 +1,5 @@
-//! A Chat Completions client, a model node: a conversation becomes a task of the node protocol, and
-//! the node's text an answer.
+//! From a Chat Completions client to a model node: a conversation becomes a task of the node
+//! protocol, and the node's text becomes an answer.
 //!
 //! A task can hold a system message, alternating text, a token limit and a temperature.
 //!

@@ -80,15 +80,15 @@ fn read(body: &[u8]) -> Result<Order, BadRequest> {
     })
 }
 
-/// The value of a field; `null`, which nothing accepts, where it is nested too deeply to be read.
+/// The value of a field; `null`, which no field accepts, if it is nested too deeply to be read.
 fn value(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
-/// Whether nothing is lost by dropping a parameter of this value.
+/// Whether a parameter with this value can be dropped without loss.
 type IsHarmless = fn(&Value) -> bool;
 
-/// Refuses what would be lost without the client's noticing.
+/// Refuses parameters that would be lost without the client noticing.
 fn refuse(chat: &ChatBody<'_>) -> Result<(), BadRequest> {
     let without_tools = chat.tool_choice.is_some_and(|choice| value(choice) == "none");
     let text_alone = |kinds: &Value| {

@@ -1,11 +1,12 @@
-//! Where a text ends.
+//! Finds the stop sequence at which a text ends.
 
-/// Passes text on up to the sequence that is complete first, however the text is cut into pieces.
-/// The beginning of a sequence is held back until it is known whether the rest of it comes.
+/// Passes text on up to the stop sequence that is complete first, however the text is cut into
+/// pieces. What may be the beginning of a sequence is held back until it is certain whether its
+/// rest comes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StopScan {
     stops: Vec<String>,
-    /// A possible beginning of a stop sequence: shorter than the longest of them.
+    /// A possible beginning of a stop sequence, so shorter than the longest one.
     held: String,
 }
 
@@ -15,8 +16,8 @@ impl StopScan {
         Self { stops, held: String::new() }
     }
 
-    /// Reads the next piece and appends the certain text to `out`. Returns whether the text ends
-    /// here: then nothing more may be fed.
+    /// Reads the next piece, and appends the text that is certain to `out`. Returns whether the
+    /// text ends here; then `feed` must not be called again.
     pub(super) fn feed(&mut self, piece: &str, out: &mut String) -> bool {
         if self.stops.is_empty() {
             out.push_str(piece);
@@ -47,7 +48,8 @@ impl StopScan {
     }
 }
 
-/// Where the sequence that is complete first begins; of several, the longest.
+/// The start of the sequence that is complete first; of several that end at the same place, the
+/// longest.
 fn first(stops: &[String], text: &str) -> Option<usize> {
     let found = stops.iter().filter_map(|stop| {
         let start = text.find(&**stop)?;

@@ -26,7 +26,7 @@ pub(super) struct Message<'a> {
     thinking: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<ToolCall<'a>>,
-    /// The tool whose result this is, and the call.
+    /// The tool whose result this is, and the id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_name: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ fn said<'a>(
     Ok((said.unwrap_or_default(), images))
 }
 
-/// A picture as base64, which some clients send without what makes a `data:` URL of it.
+/// A picture as base64. Some clients send bare base64 instead of a `data:` URL.
 fn picture(url: &str, path: &str) -> Result<String, BadRequest> {
     let data = match url.strip_prefix("data:") {
         Some(inline) => inline.split_once(";base64,").map(|(_, data)| data),
@@ -138,6 +138,6 @@ fn object(arguments: &str) -> Box<RawValue> {
         true => text.to_owned(),
         false => format!(r#"{{"arguments":{}}}"#, json::write(&text)),
     };
-    // It is an object by now.
+    // Cannot fail: `object` is valid JSON here.
     RawValue::from_string(object).unwrap_or_default()
 }

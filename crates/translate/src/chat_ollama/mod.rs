@@ -1,5 +1,5 @@
-//! A Chat Completions client, an Ollama asked in its own API, `/api/chat`: the only one in which a request says
-//! how long the model's context is to be.
+//! From a Chat Completions client to an Ollama's own API, `/api/chat`. Only in that API can a request set the
+//! length of the model's context.
 //!
 //! | Of the request | What becomes of it |
 //! | --- | --- |
@@ -27,7 +27,7 @@ pub use request::request;
 
 use crate::{Context, answer::Answer, chat::chat_answer};
 
-/// Where an Ollama is asked.
+/// The path of Ollama's own chat API.
 pub const PATH: &str = "/api/chat";
 
 /// Reads Ollama's answer. `request` is the client's own body.

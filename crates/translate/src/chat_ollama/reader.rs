@@ -1,4 +1,4 @@
-//! Reads the answer of an Ollama: one object, or one a line.
+//! Reads the answer of an Ollama: one object, or a stream with one object on each line.
 
 use std::borrow::Cow;
 
@@ -113,7 +113,8 @@ impl Reading {
         Ok(())
     }
 
-    /// A call comes whole; its number may be that of another line's.
+    /// Takes a call, which always comes whole. Numbers may repeat between lines, so it gets a new
+    /// one.
     fn call<W: Writer>(
         &mut self,
         call: &ToolCall<'_>,

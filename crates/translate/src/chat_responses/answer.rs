@@ -26,12 +26,13 @@ const BETWEEN: &str = "\n\n";
 
 /// The progress of reading an answer.
 ///
-/// Deltas are carried as they come. An item without deltas is carried when it is done. The whole
-/// response is read only if nothing came before it: its positions may differ from those of events.
+/// Deltas are carried over as they come. An item without deltas is carried over when it is done.
+/// The output of the final response is read only if no item came before it, since its positions may
+/// differ from those in events.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     parts: Parts,
-    /// The positions of items that were carried at least in part.
+    /// The positions of items that were carried over at least in part.
     carried: HashSet<u64>,
 }
 
@@ -75,7 +76,7 @@ impl ProviderReader for Reading {
         self.response(&response, client)
     }
 
-    /// Only the last event ends it.
+    /// `None`: only the final event ends an answer, and it does so by itself.
     fn outcome<W: Writer>(&mut self, _: &mut ClientAnswer<'_, W>) -> Option<Outcome> {
         None
     }
@@ -136,7 +137,7 @@ impl Reading {
         self.parts.text(part, text, client)
     }
 
-    /// An item is complete: carries it, unless its deltas were.
+    /// Takes a complete item, and carries it over unless its deltas were carried over.
     fn done<W: Writer>(
         &mut self,
         position: u64,
@@ -197,7 +198,7 @@ impl Reading {
         self.parts.call(&piece, client)
     }
 
-    /// Notes that something of an item is carried; returns whether it is the first of it.
+    /// Notes that a piece of an item is carried over. Returns whether it is the item's first piece.
     fn carry(&mut self, position: u64) -> Result<bool, BadAnswer> {
         let first = self.carried.insert(position);
         if self.carried.len() > MAX_ITEMS {
@@ -206,7 +207,7 @@ impl Reading {
         Ok(first)
     }
 
-    /// The response is there as a whole.
+    /// Takes the final response, and ends the answer.
     fn response<W: Writer>(
         &mut self,
         response: &Response<'_>,

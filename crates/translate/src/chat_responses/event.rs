@@ -1,6 +1,7 @@
-//! The events and the object of a Responses provider, with the fields that are carried.
+//! The events and the response object of a Responses provider, with the fields that are carried
+//! over.
 //!
-//! As lenient as the reading of Chat Completions: a missing or `null` field counts as empty.
+//! Reading is as lenient as for Chat Completions: a missing or `null` field counts as empty.
 
 use protocol::json::lenient::{Count, List, Text, TextOrJson};
 use serde::Deserialize;

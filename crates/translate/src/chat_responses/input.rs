@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Item<'a> {
-    /// A thought. Without an id, by which servers would look for one that they have stored.
+    /// A thought. It has no id, by which a server would look for a stored item.
     Reasoning {
         summary: Vec<Summary<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,8 @@ pub(super) enum Item<'a> {
     },
 }
 
-/// A thought's text. OpenAI's servers refuse one as `reasoning_text`, which all others read as well.
+/// A thought's text. It is a `summary_text`, because OpenAI's servers refuse `reasoning_text` here,
+/// and all others read both.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename = "summary_text")]
 pub(super) struct Summary<'a> {
@@ -137,7 +138,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A thought as an item. An encrypted one goes to the provider that can read it.
+/// A thought as an item; `None` for an empty one. Of encrypted thoughts, only OpenAI's are carried
+/// over.
 fn thought(thought: Thought<'_>) -> Option<Item<'_>> {
     let Thought { text, sealed, .. } = thought;
     let encrypted_content = match sealed {

@@ -1,4 +1,4 @@
-//! A Chat Completions client, a Responses provider.
+//! From a Chat Completions client to a Responses provider.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |

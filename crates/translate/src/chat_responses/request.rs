@@ -19,8 +19,8 @@ use crate::{
     schema::Schema,
 };
 
-/// Makes a Responses request of a Chat Completions request. See the [module](super) for what
-/// becomes of each parameter.
+/// Makes a Responses request from a Chat Completions request. The [module](super) says what becomes
+/// of each parameter.
 ///
 /// # Errors
 /// [`BadRequest`] for what cannot be carried over.
@@ -34,7 +34,7 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     let request = ResponsesRequest {
         model: fields::text(body.model, "model")?,
         input: items(body.messages)?,
-        // Without tools there is nothing to choose, and servers refuse the field.
+        // Left out without tools, because servers refuse the field then.
         tool_choice: body.tool_choice.map(tool_choice).transpose()?.filter(|_| !tools.is_empty()),
         parallel_tool_calls: body.parallel_tool_calls()?.filter(|_| !tools.is_empty()),
         tools,
@@ -82,8 +82,8 @@ struct ResponsesRequest<'a> {
     store: bool,
 }
 
-/// A function that may be called. Without `strict`, Responses takes it as set, and Chat
-/// Completions does not: so it is always written.
+/// A function that may be called. `strict` is always written: if it is missing, Responses assumes
+/// true, but Chat Completions false.
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "function")]
 struct Tool<'a> {

@@ -13,7 +13,8 @@ use crate::{
     errors,
 };
 
-/// Writes a completion, as a stream or as one object. Parts other than text are left out.
+/// Writes a completion, as a stream or as one object. Parts other than text and refusals are left
+/// out.
 #[derive(Debug)]
 pub(super) struct TextCompletion {
     streaming: bool,
@@ -28,7 +29,7 @@ pub(super) struct TextCompletion {
 }
 
 impl TextCompletion {
-    /// Before the first byte. `request` is the client's own body.
+    /// A writer that has written nothing yet. `request` is the client's own body.
     pub(super) fn new(context: &Context, request: &[u8]) -> Self {
         let wanted: RequestOptions = serde_json::from_slice(request).unwrap_or_default();
         let model = json::write(&context.model);

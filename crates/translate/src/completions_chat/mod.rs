@@ -1,7 +1,7 @@
-//! A legacy Completions client, a Chat Completions provider.
+//! From a legacy Completions client to a Chat Completions provider.
 //!
-//! The prompt becomes one message of the user, so that the model answers it rather than going on
-//! with it: the provider has no other way.
+//! The prompt becomes one message of the user. So the model answers it instead of continuing it:
+//! the provider offers nothing better.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |

@@ -14,7 +14,7 @@ use crate::{
     chat_request::{ChatRequest, Content, Message, Role, StreamOptions},
 };
 
-/// Makes a Chat Completions request of a Completions request. See the [module](super) for what
+/// Makes a Chat Completions request from a Completions request. The [module](super) says what
 /// becomes of each parameter.
 ///
 /// # Errors

@@ -15,8 +15,8 @@ use serde_json::value::RawValue;
 
 use super::CannotContinue;
 
-/// The fields that ask for something of an answer as a whole, under any name that a model server has for them. Nothing of
-/// it can be had from the middle.
+/// Fields whose effect holds for an answer as a whole, under all names that model servers have for them. Another
+/// provider cannot resume such an answer in the middle.
 const OF_THE_WHOLE: [&str; 13] = [
     "logprobs",
     "functions",
@@ -33,10 +33,10 @@ const OF_THE_WHOLE: [&str; 13] = [
     "ebnf",
 ];
 
-/// A field that can ask for something of an answer as a whole, and whether a value of it asks for nothing.
+/// A field that may have such an effect, and a test whether a value of it has none.
 pub(super) type Structured = (&'static str, fn(&RawValue) -> bool);
 
-/// A body that is changed at some places.
+/// A body, and the edits that are to be made to it.
 pub(super) struct BodyEdits<'a> {
     body: &'a str,
     fields: BTreeMap<String, &'a RawValue>,
@@ -44,13 +44,13 @@ pub(super) struct BodyEdits<'a> {
 }
 
 impl<'a> BodyEdits<'a> {
-    /// No edits yet.
+    /// A body without edits.
     pub(super) fn of(body: &'a [u8]) -> Result<Self, CannotContinue> {
         let body = str::from_utf8(body).map_err(|_| unreadable())?;
         Ok(Self { body, fields: fields::body(body.as_bytes())?, edits: Vec::new() })
     }
 
-    /// A field of the body, as it is; `None` where it is missing.
+    /// A field of the body as raw JSON; `None` if it is missing.
     pub(super) fn field(&self, name: &str) -> Option<&'a RawValue> {
         self.fields.get(name).copied()
     }
@@ -70,8 +70,8 @@ impl<'a> BodyEdits<'a> {
         asks(self.field(name))
     }
 
-    /// Refuses what no answer is continued with in any shape. `structured` has the shape's own names for it, each with the
-    /// values that ask for nothing.
+    /// Refuses requests whose answers are not continued in any shape. `structured` has the further fields of this
+    /// shape that prevent it.
     pub(super) fn refuse(&self, structured: &[Structured]) -> Result<(), CannotContinue> {
         if self.field("stream").is_none_or(|raw| raw.get() != "true") {
             return Err(CannotContinue::NoStream);
@@ -88,7 +88,8 @@ impl<'a> BodyEdits<'a> {
         field.map_or(Ok(()), |name| Err(CannotContinue::Asked(name)))
     }
 
-    /// Takes the delivered tokens off the limits with these names. Limits that are no positive count mean none, and stay.
+    /// Subtracts the delivered tokens from the limits with these names. A limit that is not a positive count means no
+    /// limit, and stays.
     ///
     /// # Errors
     /// [`CannotContinue::Full`] when nothing is left.
@@ -109,14 +110,14 @@ impl<'a> BodyEdits<'a> {
         Ok(())
     }
 
-    /// Takes the delivered tokens off a minimum.
+    /// Subtracts the delivered tokens from a minimum.
     pub(super) fn lower_minimum(&mut self, name: &str, delivered: u64) {
         if let Some((raw, count)) = self.count(name) {
             self.replace(raw, count.saturating_sub(delivered).to_string());
         }
     }
 
-    /// Puts a value in the place of another one.
+    /// Replaces a value.
     pub(super) fn replace(&mut self, value: &RawValue, text: String) {
         self.edits.push(Edit { span: span(self.body, value), text });
     }
@@ -135,7 +136,7 @@ impl<'a> BodyEdits<'a> {
         self.insert(before_end(self.body, list), format!("{comma}{items}"));
     }
 
-    /// Gives a field of the body a value, which is JSON.
+    /// Sets a field of the body. `value` is JSON.
     pub(super) fn set(&mut self, name: &str, value: &str) {
         match self.field(name) {
             Some(old) => self.replace(old, value.to_owned()),
@@ -146,7 +147,7 @@ impl<'a> BodyEdits<'a> {
         }
     }
 
-    /// The body with the edits.
+    /// The body with all edits made.
     pub(super) fn made(self) -> Vec<u8> {
         splice(&Bytes::copy_from_slice(self.body.as_bytes()), self.edits).into()
     }
@@ -161,7 +162,7 @@ impl<'a> BodyEdits<'a> {
     }
 }
 
-/// Where something can be added at the end of a string or a list.
+/// The offset at which more can be added to a string or a list: before its last character.
 fn before_end(body: &str, value: &RawValue) -> usize {
     span(body, value).end - 1
 }
@@ -183,7 +184,7 @@ pub(super) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Whether it is the assistant's, and text alone.
+    /// Whether it is the assistant's, and has no calls of tools.
     pub(super) fn is_assistants(&self) -> bool {
         self.role.as_ref().is_some_and(|role| role.0 == "assistant") && !asks(self.tool_calls)
     }
@@ -192,7 +193,8 @@ impl<'a> Message<'a> {
         self.content.ok_or_else(unreadable)
     }
 
-    /// The text that its content ends with: all of it, or the last part.
+    /// The text with which its content ends: all of it, or the last part; `None` if the last part
+    /// is not text.
     pub(super) fn end(&self) -> Result<Option<&'a RawValue>, CannotContinue> {
         let content = self.content()?;
         Ok(match TextOrList::read(content, "messages")? {
@@ -213,7 +215,7 @@ fn part_text(part: &RawValue) -> Option<&RawValue> {
     part.text.filter(|text| text.get().starts_with('"'))
 }
 
-/// A body that cannot be read, though a provider has answered it.
+/// The error for a body that cannot be read, although a provider has answered it.
 pub(super) fn unreadable() -> CannotContinue {
     let message = "the request body cannot be read".to_owned();
     CannotContinue::Request(BadRequest { param: None, message })

@@ -60,7 +60,7 @@ impl Shape for Chat {
             return Err(CannotContinue::Thoughts);
         }
         match begun {
-            // The client began the answer itself.
+            // The request itself has the beginning of the answer.
             Some(_) if !record.thoughts.is_empty() => return Err(CannotContinue::Thoughts),
             Some(begun) => match begun.end()? {
                 Some(end) => edits.append_text(end, &record.text),
@@ -93,7 +93,8 @@ pub(super) fn may_continue(body: &[u8]) -> Result<(), CannotContinue> {
     ])
 }
 
-/// A request that ends with the assistant's message, for a provider that goes on with it when it is told to.
+/// A request that ends with the assistant's message, with the flag that tells a provider to continue that
+/// message.
 pub(super) fn flagged(body: &[u8]) -> Result<Vec<u8>, CannotContinue> {
     let mut edits = BodyEdits::of(body)?;
     flag(&mut edits);
@@ -117,7 +118,7 @@ fn note(choice: &Choice<'_>, record: &mut Record) {
     record.finished |= !choice.finish_reason.is_empty();
 }
 
-/// Takes out of a choice what the client has already.
+/// Removes from a choice what the client already has. Returns whether anything is left.
 fn choice(choice: &mut Object, repetition: &mut Repetition) -> bool {
     let finishes = choice.get("finish_reason").is_some_and(Value::is_string);
     let Some(Value::Object(delta)) = choice.get_mut("delta") else { return finishes };
@@ -129,7 +130,7 @@ fn choice(choice: &mut Object, repetition: &mut Repetition) -> bool {
     finishes || delta.values().any(says)
 }
 
-/// The assistant's message that is gone on with.
+/// The assistant's message that the provider has to continue.
 #[derive(Serialize)]
 struct Beginning<'a> {
     role: &'static str,
@@ -141,7 +142,7 @@ struct Beginning<'a> {
 fn flag(edits: &mut BodyEdits<'_>) {
     edits.set("continue_final_message", "true");
     edits.set("add_generation_prompt", "false");
-    // It would repeat the beginning.
+    // An echo would repeat the beginning.
     if edits.asks("echo") {
         edits.set("echo", "false");
     }
@@ -152,7 +153,7 @@ fn beginning(record: &Record) -> String {
     json::write(&Beginning { role: "assistant", content, reasoning_content })
 }
 
-/// Whether a format is that of an answer without one.
+/// Whether a response format asks for plain text.
 fn is_plain_text(format: &RawValue) -> bool {
     serde_json::from_str::<Value>(format.get()).is_ok_and(|format| format["type"] == "text")
 }

@@ -9,19 +9,19 @@ use super::{
     tokens::{Before, CHAT},
 };
 
-/// The fields that are the same in every chunk of an answer, in the words of its provider.
+/// The fields that are the same in every chunk of an answer.
 const OF_THE_ANSWER: [&str; 6] =
     ["id", "object", "created", "model", "system_fingerprint", "service_tier"];
 
-/// The last event.
+/// The data of the last event.
 pub(super) const DONE: &[u8] = b"[DONE]";
 
-/// The fields of the first chunk that all chunks have.
+/// The fields of the first chunk that all chunks of the answer repeat.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Head(Option<Object>);
 
 impl Head {
-    /// Takes them of the first chunk.
+    /// Takes them from the first chunk.
     pub(super) fn read(&mut self, data: &[u8]) {
         if self.0.is_some() {
             return;
@@ -38,7 +38,8 @@ impl Head {
         chunk.extend(head.clone());
     }
 
-    /// Writes the chunks that end an answer: a reason, unless it has passed, and the last event.
+    /// Writes the chunks that end an answer: one with a finish reason, unless that was delivered,
+    /// and the last event.
     pub(super) fn close(&self, record: &Record, mut choice: Value, out: &mut Vec<u8>) {
         if !record.finished {
             choice["index"] = 0.into();
@@ -51,19 +52,19 @@ impl Head {
     }
 }
 
-/// Makes the rest of an answer of another provider's chunks.
+/// Makes the rest of an answer from another provider's chunks.
 #[derive(Debug)]
 pub(super) struct ChunkStitch {
     head: Head,
     before: Before,
     repetition: Repetition,
     over: bool,
-    /// Changes a choice; returns whether it says anything then.
+    /// Removes from a choice what the client already has. Returns whether anything is left.
     choice: fn(&mut Object, &mut Repetition) -> bool,
 }
 
 impl ChunkStitch {
-    /// For an answer of which this was delivered.
+    /// A stitch for an answer of which `record` was delivered.
     pub(super) fn new(
         head: &Head,
         record: &Record,
@@ -110,7 +111,7 @@ impl Stitch for ChunkStitch {
             return Ok(());
         }
         self.head.put_on(&mut chunk);
-        // They would describe one part as if it were all.
+        // `timings` of the second part alone would be taken for those of the whole answer.
         chunk.remove("timings");
         if let Some(usage) = chunk.get_mut("usage").and_then(Value::as_object_mut) {
             self.before.add_to(usage, &CHAT);

@@ -78,7 +78,7 @@ pub(super) fn may_continue(body: &[u8]) -> Result<(), CannotContinue> {
     prompt(&edits).map(drop)
 }
 
-/// The prompt: a text, alone or as the only one of a list. Prompts of tokens are not continued.
+/// The prompt: a text, or a list with one text. Answers to other prompts are not continued.
 fn prompt<'a>(edits: &BodyEdits<'a>) -> Result<&'a RawValue, CannotContinue> {
     let other = CannotContinue::Asked("prompt");
     let prompt = edits.field("prompt").ok_or_else(|| other.clone())?;
@@ -98,7 +98,7 @@ fn append(text: &str, edits: &mut BodyEdits<'_>) -> Result<(), CannotContinue> {
         edits.append_text(prompt, text);
         return Ok(());
     }
-    // The prompt was repeated to the client, before the answer.
+    // With `echo`, the delivered text begins with the prompt.
     let said: fields::Text<'_> = fields::value(prompt, "prompt")?;
     if !text.starts_with(&*said.0) {
         return Err(CannotContinue::Asked("echo"));
@@ -108,7 +108,7 @@ fn append(text: &str, edits: &mut BodyEdits<'_>) -> Result<(), CannotContinue> {
     Ok(())
 }
 
-/// Takes out of a choice what the client has already.
+/// Removes from a choice what the client already has. Returns whether anything is left.
 fn choice(choice: &mut Object, repetition: &mut Repetition) -> bool {
     let finishes = choice.get("finish_reason").is_some_and(Value::is_string);
     let Some(Value::String(text)) = choice.get_mut("text") else { return finishes };
@@ -116,7 +116,7 @@ fn choice(choice: &mut Object, repetition: &mut Repetition) -> bool {
     finishes || !text.is_empty()
 }
 
-/// A chunk, as leniently read as one of Chat Completions.
+/// A chunk, read as leniently as one of Chat Completions.
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow, default)]

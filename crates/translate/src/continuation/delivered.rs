@@ -1,4 +1,4 @@
-//! The part of a streamed answer that passed on so far.
+//! The part of a streamed answer that was delivered to the client so far.
 
 use base::Endpoint;
 use bytes::Bytes;
@@ -15,36 +15,36 @@ use super::{
 /// The most text of an answer that is kept, in bytes; a longer answer is not continued.
 pub const MAX_TEXT: usize = 1024 * 1024;
 
-/// The longest part of an event that is held back until its rest comes, in bytes. A longer one passes as it comes, and
-/// its answer is not continued.
+/// The longest incomplete event that is held back until its rest comes, in bytes. A longer one is passed on in
+/// pieces, and its answer is not continued.
 pub const MAX_HALF: usize = 4 * 1024 * 1024;
 
-/// How many bytes are kept unread.
+/// How many delivered bytes are kept before they are read.
 const MAX_UNREAD: usize = 32 * 1024;
 
-/// The part of a streamed answer that passed on so far, in the shape of a provider's endpoint.
+/// The part of a streamed answer that was delivered so far, in the shape of a provider's endpoint.
 ///
-/// Bytes are kept as they are, and read only when there are many of them, or when somebody asks. Whole events
-/// pass only, so that the client is between two events whenever the provider is lost.
+/// Bytes are kept unread, and read only when there are many of them or a method needs it. Only whole events
+/// are passed on, so that a lost provider always leaves the client between two events.
 #[derive(Debug, Clone)]
 pub struct Delivered {
     endpoint: Endpoint,
-    /// Where the stream so far ends.
+    /// Whether the stream so far ends between two events.
     boundary: Boundary,
-    /// The beginning of an event.
+    /// The incomplete event that is held back.
     half: Vec<u8>,
-    /// Whole events that passed and were not read yet.
+    /// Whole events that were passed on and not read yet.
     unread: Vec<u8>,
     reader: EventReader,
     json: JsonReader,
     pub(super) record: Record,
     pub(super) shape: Box<dyn Shape>,
-    /// Whether nothing is noted any more.
+    /// Whether the answer is too long to be continued, so that it is no longer noted.
     gave_up: bool,
 }
 
 impl Delivered {
-    /// Before the first byte. `None`: answers of this endpoint are not continued.
+    /// An answer without any byte yet. `None`: answers of this endpoint are not continued.
     pub fn new(endpoint: Endpoint) -> Option<Self> {
         Some(Self {
             endpoint,
@@ -59,7 +59,8 @@ impl Delivered {
         })
     }
 
-    /// Takes the next bytes of the provider's answer; appends the whole events that pass on to `out`.
+    /// Takes the next bytes of the provider's answer, and appends to `out` the whole events that can
+    /// be passed on.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
         self.boundary.feed(chunk);
         if self.half.is_empty() && (self.gave_up || self.boundary.at_event_start()) {
@@ -81,7 +82,8 @@ impl Delivered {
         }
     }
 
-    /// The same without a copy, where the chunk is whole events, as it nearly always is.
+    /// As [`Self::feed`], but without a copy if the chunk consists of whole events, as it nearly
+    /// always does.
     pub fn pass(&mut self, chunk: Bytes) -> Bytes {
         let mut ahead = self.boundary.clone();
         ahead.feed(&chunk);
@@ -95,7 +97,8 @@ impl Delivered {
         out.into()
     }
 
-    /// The provider's answer has ended by itself: half an event passes, too, as it came.
+    /// Ends an answer that the provider has ended by itself. An incomplete event is passed on as it
+    /// came.
     pub fn end(&mut self, out: &mut Vec<u8>) {
         let half = std::mem::take(&mut self.half);
         self.note(&half);
@@ -108,13 +111,13 @@ impl Delivered {
         self.record.rest()
     }
 
-    /// How many tokens were delivered, as far as can be told.
+    /// How many tokens were delivered, as far as is known.
     pub fn tokens(&mut self) -> u64 {
         self.read();
         self.record.tokens()
     }
 
-    /// How many characters were delivered, thoughts included.
+    /// How many characters were delivered, including thoughts.
     pub fn characters(&mut self) -> u64 {
         self.read();
         let record = &self.record;
@@ -127,7 +130,7 @@ impl Delivered {
         &self.record.text
     }
 
-    /// Notes whole events that passed on.
+    /// Notes whole events that were passed on.
     pub(super) fn note(&mut self, events: &[u8]) {
         if self.gave_up {
             return;
@@ -140,14 +143,14 @@ impl Delivered {
         }
     }
 
-    /// The provider is lost, and with it the rest of the event that was held back.
+    /// The provider is lost: drops the incomplete event that was held back.
     pub(super) fn break_off(&mut self) {
         self.half = Vec::new();
         self.boundary = Boundary::new();
         self.read();
     }
 
-    /// Reads what passed since it was read last.
+    /// Reads the events that were noted since the last call.
     pub(super) fn read(&mut self) {
         let unread = std::mem::take(&mut self.unread);
         let Self { shape, json, record, .. } = self;
@@ -165,7 +168,7 @@ impl Delivered {
         }
     }
 
-    /// Lets go of all that was noted.
+    /// Frees all that was noted, and keeps only the reason why the answer cannot be continued.
     fn give_up(&mut self, reason: CannotContinue) {
         if let Some(nothing) = shape_of(self.endpoint) {
             self.shape = nothing;
@@ -176,8 +179,8 @@ impl Delivered {
     }
 }
 
-/// The bytes that end the answer where only its end was lost. An answer whose reason of the end has not passed is said
-/// to have reached its length.
+/// The bytes that end an answer of which only the end was lost. If its finish reason was not delivered, it says that
+/// the answer reached its limit of tokens.
 pub fn closing(delivered: &mut Delivered) -> Vec<u8> {
     delivered.break_off();
     let mut out = Vec::new();
@@ -187,7 +190,7 @@ pub fn closing(delivered: &mut Delivered) -> Vec<u8> {
     out
 }
 
-/// The shape of an endpoint's answers; `None` where they are not continued.
+/// The shape of an endpoint's answers; `None` if they are not continued.
 fn shape_of(endpoint: Endpoint) -> Option<Box<dyn Shape>> {
     Some(match endpoint {
         Endpoint::ChatCompletions => Box::new(Chat::default()),

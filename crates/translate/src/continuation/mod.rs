@@ -1,20 +1,20 @@
-//! An answer whose provider was lost: how another one goes on with it, so that the client sees one answer.
+//! Continues an answer whose provider was lost with another provider, so that the client sees one answer.
 //!
-//! All of it is in the shape of one endpoint: that of the first provider. [`Delivered`] notes what passes on to the
-//! client. After a loss [`Delivered::rest`] says what is missing; [`request`] makes the body for a provider that goes
-//! on; [`Seam`] makes the rest of the first answer of what that provider streams, and goes on noting; [`closing`] ends
-//! an answer of which only its end is missing.
+//! All of it is in the shape of one endpoint, which is the first provider's. [`Delivered`] notes what is passed on to
+//! the client. After a loss, [`Delivered::rest`] says what is missing, and [`request`] makes the body for the next
+//! provider. [`Seam`] turns that provider's stream into the rest of the first answer, and notes it as well.
+//! [`closing`] ends an answer of which only the end is missing.
 //!
-//! Chat Completions, Completions, Messages and Responses are continued, as streams. An answer is not continued
-//! inside or after a call of a tool, nor where its rest cannot be had from the middle: see [`CannotContinue`].
+//! Streams of Chat Completions, Completions, Messages and Responses are continued. Some answers are not, for
+//! example inside or after a call of a tool: see [`CannotContinue`].
 //!
-//! - `delivered`: the part that passed on so far, and the shape of each endpoint; `seam`: the next provider's stream as the rest of the first one's
-//! - `request`: the bodies for providers that go on; `body`: their edits
-//! - `shape`: the trait of shapes; `record`: the notes of all of them, the
-//!   missing rest, and why it cannot be had
+//! - `delivered`: the part that was delivered so far, and the shape of each endpoint; `seam`: the next provider's
+//!   stream as the rest of the first one's
+//! - `request`: the bodies for providers that continue; `body`: their edits
+//! - `shape`: the trait of shapes; `record`: the notes that all shapes share, and the missing rest
 //! - `chat`, `completions`, `messages`, `responses`: one shape each
 //! - `chunks`: what Chat Completions and Completions share
-//! - `tokens`: usage, added up
+//! - `tokens`: the usage of all parts, added up
 
 mod body;
 mod chat;

@@ -1,26 +1,27 @@
-//! The notes about every answer, whatever its shape; the missing rest, and why it cannot be had.
+//! The notes that answers of all shapes share; the missing rest of an answer, and why it may not be
+//! continued.
 
 use protocol::json::BadRequest;
 
 /// The missing rest of an answer that broke off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rest {
-    /// Nothing that a model would have to say: [`closing`](super::closing) ends it.
+    /// Nothing that a model would have to generate: [`closing`](super::closing) ends it.
     Nothing,
-    /// Text, which another provider can go on with.
+    /// Text, which another provider can continue.
     Text,
-    /// A rest that no other provider can give.
+    /// A rest that no other provider can generate.
     No(CannotContinue),
 }
 
 /// Why an answer is not continued.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CannotContinue {
-    /// A call of a tool has begun: half of its arguments cannot be continued, and a model that has made whole calls
-    /// waits for their results.
+    /// A call of a tool has begun. Half of its arguments cannot be continued, and after whole calls a model waits
+    /// for their results.
     #[error("a call of a tool has begun")]
     ToolCall,
-    /// The provider cannot go on in the middle of thoughts.
+    /// The provider cannot continue in the middle of thoughts.
     #[error("it broke off within the model's thoughts")]
     Thoughts,
     /// The model refused to answer.
@@ -29,16 +30,16 @@ pub enum CannotContinue {
     /// Several answers were asked for.
     #[error("several answers are streamed at once")]
     SeveralChoices,
-    /// The stream has had an error.
+    /// The stream had an error.
     #[error("the provider has sent an error")]
     Failed,
-    /// Too much passed on: see [`MAX_TEXT`](super::MAX_TEXT) and [`MAX_HALF`](super::MAX_HALF).
+    /// Too much was delivered: see [`MAX_TEXT`](super::MAX_TEXT) and [`MAX_HALF`](super::MAX_HALF).
     #[error("what was delivered is too long")]
     TooLong,
     /// The delivered part has pieces that are not understood.
     #[error("what was delivered is not understood")]
     NotUnderstood,
-    /// The request has this field, with which no answer is continued: what it asks for holds for an answer as a whole.
+    /// The request has this field, whose effect holds for an answer as a whole.
     #[error("`{0}` is asked for")]
     Asked(&'static str),
     /// The client did not ask for a stream.
@@ -47,7 +48,8 @@ pub enum CannotContinue {
     /// The answer has as many tokens as it may: [`closing`](super::closing) ends it.
     #[error("it has as many tokens as it may have")]
     Full,
-    /// Providers of this kind do not go on at this endpoint. See [`endpoint`](super::endpoint).
+    /// Providers of this kind do not continue answers at this endpoint. See
+    /// [`endpoint`](super::endpoint).
     #[error("the provider does not continue answers at this endpoint")]
     NotHere,
     /// The request cannot be read, or cannot be translated for the provider.
@@ -55,21 +57,21 @@ pub enum CannotContinue {
     Request(#[from] BadRequest),
 }
 
-/// The delivered part of an answer, as far as it is the same in all shapes.
+/// The notes about the delivered part of an answer that all shapes share.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Record {
     /// The text.
     pub(super) text: String,
     /// The thoughts.
     pub(super) thoughts: String,
-    /// How many pieces of thoughts came, and how many pieces of both.
+    /// How many pieces of thoughts came, and how many pieces of thoughts and text together.
     pub(super) thought_pieces: u64,
     pub(super) pieces: u64,
-    /// The tokens of the answer as the provider reported them on the way.
+    /// The tokens of the answer that the provider has reported so far.
     pub(super) reported_tokens: u64,
-    /// Whether the reason of the end has passed.
+    /// Whether the finish reason was delivered.
     pub(super) finished: bool,
-    /// Whether the last event has passed.
+    /// Whether the last event was delivered.
     pub(super) over: bool,
     /// Why it cannot be continued; the first reason.
     pub(super) reason: Option<CannotContinue>,
@@ -93,17 +95,18 @@ impl Record {
         }
     }
 
-    /// Notes why it cannot be continued, unless there is a reason already.
+    /// Notes why it cannot be continued. Only the first reason is kept.
     pub(super) fn refuse(&mut self, reason: CannotContinue) {
         self.reason.get_or_insert(reason);
     }
 
-    /// The tokens that were delivered: model servers send one piece for a token, or report them.
+    /// The tokens that were delivered. Model servers send each token as a piece of its own, or
+    /// report the number.
     pub(super) fn tokens(&self) -> u64 {
         self.pieces.max(self.reported_tokens)
     }
 
-    /// Whether the model has said nothing yet: its answer may as well begin again.
+    /// Whether no text and no thoughts were delivered, so that the answer can simply begin again.
     pub(super) fn says_nothing(&self) -> bool {
         self.pieces == 0
     }
@@ -118,27 +121,27 @@ impl Record {
     }
 }
 
-/// Finds out whether a provider repeats the beginning that it was sent.
+/// Finds out whether the next provider repeats the beginning that it was sent.
 ///
-/// Only a piece that has all of the beginning counts, and only where that came in many pieces: a model that
-/// repeats itself, as models do, sends it in as many pieces again.
+/// Only a first piece that contains the whole beginning counts, and only if the beginning came in many
+/// pieces. A model that merely repeats its own words, as models do, would send them in many pieces again.
 #[derive(Debug)]
 pub(super) struct Repetition {
     beginning: Option<String>,
 }
 
-/// In how many pieces the beginning came at least, for its repetition to be one.
+/// The fewest pieces in which the beginning must have come for that.
 const MANY: u64 = 8;
 
 impl Repetition {
-    /// Before the first piece of an answer that goes on with this beginning.
+    /// For an answer that continues this beginning, before its first piece.
     pub(super) fn of(record: &Record) -> Self {
         let beginning =
             (record.pieces - record.thought_pieces >= MANY).then(|| record.text.clone());
         Self { beginning }
     }
 
-    /// The piece, without the beginning.
+    /// The piece without the repeated beginning, if it has that.
     pub(super) fn without<'a>(&mut self, piece: &'a str) -> &'a str {
         if piece.is_empty() {
             return piece;
@@ -147,7 +150,7 @@ impl Repetition {
         piece.strip_prefix(&*beginning).unwrap_or(piece)
     }
 
-    /// Takes the beginning off the piece.
+    /// Removes the repeated beginning from the piece, if it has that.
     pub(super) fn cut(&mut self, piece: &mut String) {
         let repeated = piece.len() - self.without(piece).len();
         piece.drain(..repeated);

@@ -1,12 +1,12 @@
-//! The body for a provider that goes on.
+//! The body for a provider that continues an answer.
 
 use base::{Continuation, Endpoint};
 
 use super::{CannotContinue, Delivered, body::BodyEdits, chat, completions, messages, responses};
 use crate::{Context, registry};
 
-/// Whether the answer to a request may be continued, as far as the request tells: `body` as it was sent to a provider at
-/// `endpoint`.
+/// Whether the answer to a request may be continued, judged by the request alone. `body`: the request as it was sent
+/// to a provider at `endpoint`.
 ///
 /// # Errors
 /// Why it may not.
@@ -20,8 +20,9 @@ pub fn may_continue(endpoint: Endpoint, body: &[u8]) -> Result<(), CannotContinu
     }
 }
 
-/// Where a provider that continues so is asked for the rest of an answer of shape `endpoint`. vLLM and its like
-/// continue Chat Completions only; Messages and Responses are translated for them.
+/// The endpoint at which a provider that continues in the way `how` is asked for the rest of an answer of shape
+/// `endpoint`. vLLM and its like continue only Chat Completions; Messages and Responses are translated for
+/// them.
 pub fn endpoint(endpoint: Endpoint, how: Continuation) -> Endpoint {
     match (endpoint, how) {
         (Endpoint::Messages | Endpoint::Responses, Continuation::FinalMessage) => {
@@ -31,8 +32,8 @@ pub fn endpoint(endpoint: Endpoint, how: Continuation) -> Endpoint {
     }
 }
 
-/// The body for a provider at `endpoint` that goes on. `body` is what the first provider was sent at the same
-/// endpoint. Of an answer that has said nothing yet it stays as it is.
+/// The body for a provider at `endpoint` that continues an answer. `body` is what the first provider was sent
+/// at the same endpoint. It stays as it is if nothing was delivered yet.
 ///
 /// # Errors
 /// Why the answer cannot be continued.
@@ -48,8 +49,8 @@ pub fn request(
     beginning(endpoint, body, delivered, how)
 }
 
-/// The same for a provider at another endpoint `to`, which serves requests of `from` in translation: its answer is
-/// translated by [`registry::answer`], with `body`, before it comes to the seam.
+/// The same for a provider at another endpoint `to`, which serves requests of `from` in translation. The caller
+/// translates its answer by [`registry::answer`], with `body`, before the seam gets it.
 ///
 /// # Errors
 /// As [`request`].
@@ -75,7 +76,7 @@ pub fn translated(
     }
 }
 
-/// Whether a translation keeps an assistant's message at the end as what is gone on with.
+/// Whether a translation keeps a last message of the assistant as one to be continued.
 fn keeps_beginning(from: Endpoint, to: Endpoint) -> bool {
     use Endpoint::{ChatCompletions, Messages, Responses};
     matches!((from, to), (Messages | Responses, ChatCompletions) | (ChatCompletions, Messages))

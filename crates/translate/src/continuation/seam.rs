@@ -5,8 +5,8 @@ use protocol::{failure::BadAnswer, json::JsonReader, sse::EventReader};
 use super::{delivered::Delivered, shape::Stitch};
 use crate::answer::{Answer, Body};
 
-/// Makes the rest of the first provider's answer of the next one's, which is of the same endpoint. What passes is
-/// noted, so that this provider may be lost as well.
+/// Makes the rest of the first provider's answer from the next provider's, which is of the same endpoint. Notes
+/// what is passed on, since this provider may be lost as well.
 #[derive(Debug)]
 pub struct Seam {
     delivered: Delivered,
@@ -16,19 +16,19 @@ pub struct Seam {
 }
 
 impl Seam {
-    /// Before the first byte of the next provider's answer.
+    /// A seam before the first byte of the next provider's answer.
     pub fn new(mut delivered: Delivered) -> Self {
         delivered.break_off();
         let stitch = delivered.shape.stitch(&delivered.record);
         Self { delivered, stitch, reader: EventReader::default(), json: JsonReader::default() }
     }
 
-    /// All that passed on so far, of all providers.
+    /// All that was delivered so far, of all providers.
     pub fn delivered(&mut self) -> &mut Delivered {
         &mut self.delivered
     }
 
-    /// The same, to look at.
+    /// The same, for reading only.
     pub fn so_far(&self) -> &Delivered {
         &self.delivered
     }

@@ -1,4 +1,4 @@
-//! The shapes of answers: the steps of all of them.
+//! The traits that the shapes of answers implement.
 
 use std::fmt::Debug;
 
@@ -11,18 +11,18 @@ use serde_json::{Map, Value};
 
 use super::{CannotContinue, body::BodyEdits, record::Record};
 
-/// An object of JSON.
+/// A JSON object.
 pub(super) type Object = Map<String, Value>;
 
 /// The notes about a delivered answer that only its shape needs.
 pub(super) trait Shape: Debug + Send + ShapeCopy {
-    /// Reads the data of an event that passed.
+    /// Reads the data of an event that was delivered.
     fn read(&mut self, data: &[u8], json: &mut JsonReader, record: &mut Record);
 
     /// The fields of a request that limit the tokens of its answer.
     fn limits(&self) -> &'static [&'static str];
 
-    /// Puts the delivered part into the request for a provider that goes on.
+    /// Puts the delivered part into the request for a provider that continues.
     fn append(
         &self,
         record: &Record,
@@ -30,10 +30,10 @@ pub(super) trait Shape: Debug + Send + ShapeCopy {
         edits: &mut BodyEdits<'_>,
     ) -> Result<(), CannotContinue>;
 
-    /// Appends the events that end the answer as it is.
+    /// Appends the events that end the answer as it stands.
     fn close(&self, record: &Record, out: &mut Vec<u8>);
 
-    /// The maker of the rest of this answer, of the next provider's.
+    /// A stitch, which makes the rest of this answer from the next provider's.
     fn stitch(&self, record: &Record) -> Box<dyn Stitch>;
 }
 
@@ -54,9 +54,9 @@ impl Clone for Box<dyn Shape> {
     }
 }
 
-/// Makes the rest of an answer of the next provider's events.
+/// Makes the rest of an answer from the next provider's events.
 pub(super) trait Stitch: Debug + Send {
-    /// Reads the data of one event; appends what the client gets of it.
+    /// Reads the data of one event, and appends what the client gets for it.
     fn event(
         &mut self,
         data: &[u8],
@@ -75,7 +75,7 @@ pub(super) fn object(data: &[u8], json: &mut JsonReader) -> Result<Object, BadAn
     })
 }
 
-/// Writes an event under the name that is in its data.
+/// Writes an event, with its `type` as its name.
 pub(super) fn write_event(event: &Value, out: &mut Vec<u8>) {
     let name = event["type"].as_str().unwrap_or_default();
     out.extend_from_slice(format!("event: {name}\ndata: {}\n\n", json::write(event)).as_bytes());

@@ -1,17 +1,18 @@
-//! The usage of an answer that several providers gave.
+//! The usage of an answer that came from several providers.
 
 use serde_json::{Map, Value};
 
 use super::{record::Record, shape::Object};
 
-/// The tokens that the first providers delivered. The next one counts it to its prompt.
+/// The tokens that earlier providers delivered. The next provider counts them as part of its
+/// prompt.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Before {
     tokens: u64,
     thoughts: u64,
 }
 
-/// The names that one API has for the counts.
+/// The names of the counts in one API.
 pub(super) struct Names {
     pub(super) prompt: &'static str,
     pub(super) answer: &'static str,
@@ -41,8 +42,8 @@ impl Before {
         Self { tokens: record.tokens(), thoughts: record.thought_pieces }
     }
 
-    /// Makes the usage of the whole answer of the next provider's: the prompt without what was delivered, the answer
-    /// with it.
+    /// Turns the next provider's usage into that of the whole answer: moves the delivered tokens from the prompt to
+    /// the answer.
     pub(super) fn add_to(self, usage: &mut Object, names: &Names) {
         let prompt = change(usage, names.prompt, |count| count.saturating_sub(self.tokens));
         let answer = change(usage, names.answer, |count| count.saturating_add(self.tokens));
@@ -58,7 +59,7 @@ impl Before {
     }
 }
 
-/// The parts of a prompt in Messages, which add up to it.
+/// The counts in Messages that add up to the prompt.
 const PARTS: [&str; 3] = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
 
 impl Before {

@@ -13,7 +13,7 @@ use crate::{
 /// The most bytes of details and extras that are kept for signatures.
 const MAX_KEPT: usize = 1024 * 1024;
 
-/// `usageMetadata`: the thoughts are counted beside the rest of the answer. Missing counts are 0.
+/// `usageMetadata`. Thoughts are counted apart from the rest of the answer. Missing counts are 0.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UsageMetadata {
@@ -46,7 +46,8 @@ impl UsageMetadata {
     }
 }
 
-/// `finishReason`. `damaged`: a call was left out, because its arguments are no JSON object.
+/// `finishReason`. `damaged`: whether a call was left out, because its arguments are not a JSON
+/// object.
 pub(super) fn finish_reason(finish: Finish, damaged: bool) -> &'static str {
     match finish {
         Finish::Length => "MAX_TOKENS",
@@ -56,13 +57,13 @@ pub(super) fn finish_reason(finish: Finish, damaged: bool) -> &'static str {
     }
 }
 
-/// The end of each answer and element: by what model it was made, and for which request.
+/// The end of each answer and element: the model and the id of the response.
 pub(super) fn origin(context: &Context) -> String {
     let (model, id) = (json::write(&context.model), json::write(&context.id));
     format!("\"modelVersion\":{model},\"responseId\":{id}}}")
 }
 
-/// A call as a part. `None` where its arguments are no object.
+/// A call as a part; `None` if its arguments are not an object.
 pub(super) fn call_part(
     id: &str,
     name: &str,
@@ -95,16 +96,17 @@ struct FunctionCall<'a> {
     args: Box<RawValue>,
 }
 
-/// The provider's id of a call, or one made of the answer's.
+/// The provider's id of a call, or else one made from the answer's id.
 pub(super) fn call_id(context: &Context, id: &str, number: usize) -> String {
     if id.is_empty() { format!("call_{}_{number}", context.id) } else { id.to_owned() }
 }
 
-/// The seals that the provider wants back with the answer, until they are sent as a signature.
+/// What the provider expects back in the next request, until it is sent to the client as a
+/// signature.
 #[derive(Debug, Default)]
 pub(super) struct Seals {
     details: Vec<Value>,
-    /// The text of the thoughts that the details are of.
+    /// The text of the thoughts that the details belong to.
     thought: String,
     /// The `extra_content` of calls, by their numbers.
     extras: Vec<(usize, String)>,
@@ -136,14 +138,14 @@ impl Seals {
         self.bytes <= MAX_KEPT
     }
 
-    /// The signature for a call: its own, else that of the thoughts before it.
+    /// The signature for a call: its own, or else that of the thoughts before it.
     pub(super) fn of_call(&mut self, number: usize) -> Option<String> {
         let place = self.extras.iter().position(|(of, _)| *of == number);
         let own = place.and_then(|place| signature::of_extra(&self.extras.swap_remove(place).1));
         own.or_else(|| self.of_thoughts())
     }
 
-    /// The signature of the thoughts, once.
+    /// The signature of the thoughts. Each is returned only once.
     pub(super) fn of_thoughts(&mut self) -> Option<String> {
         let details = std::mem::take(&mut self.details);
         (!details.is_empty()).then(|| signature::of_details(&details, &self.thought)).flatten()

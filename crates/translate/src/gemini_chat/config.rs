@@ -1,4 +1,4 @@
-//! `generationConfig`: how the answer is to be made.
+//! `generationConfig`: the settings for the answer.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ use serde_json::value::RawValue;
 use super::schema;
 use crate::chat_request::{ChatRequest, JsonSchema, ResponseFormat};
 
-/// Where the settings are, for errors.
+/// The path of the settings, for errors.
 const PATH: &str = "generationConfig";
 
 /// Why a setting is refused.
 const NOT_HERE: &str = "cannot be carried over to the model server";
 
-/// The carried settings, complete with an alias's defaults.
+/// The settings that are carried over, completed by an alias's defaults.
 pub(super) struct Config<'a> {
     settings: Defaults<'a>,
     response_format: Option<ResponseFormat<'a>>,
@@ -66,7 +66,7 @@ impl<'a> Config<'a> {
     }
 }
 
-/// Whether the answer is to have the model's thoughts.
+/// Whether the client wants the model's thoughts in the answer.
 pub(super) fn wants_thoughts(config: &RawValue) -> bool {
     let given: Option<GenerationConfig<'_>> = serde_json::from_str(config.get()).ok();
     let thinking = given.and_then(|given| given.thinking_config);
@@ -74,7 +74,7 @@ pub(super) fn wants_thoughts(config: &RawValue) -> bool {
     thinking.and_then(|thinking| thinking.include_thoughts).unwrap_or(false)
 }
 
-/// A number. Google's JSON allows it as a text, too, which no model server reads.
+/// A number. Google's JSON also allows a number as a text, but no model server reads that.
 fn number<'a>(raw: Option<&'a RawValue>, name: &str) -> Result<Option<&'a RawValue>, BadRequest> {
     let Some(raw) = raw else { return Ok(None) };
     let path = format!("{PATH}.{name}");
@@ -88,14 +88,14 @@ fn whole_number(raw: Option<&RawValue>, name: &str) -> Result<Option<u64>, BadRe
     raw.map(|raw| fields::value(raw, format!("{PATH}.{name}"))).transpose()
 }
 
-/// A list of texts; an empty one asks for nothing.
+/// A list of texts; `None` for an empty one.
 fn stop_sequences(raw: Option<&RawValue>) -> Result<Option<&RawValue>, BadRequest> {
     let Some(raw) = raw else { return Ok(None) };
     let texts: Vec<Text<'_>> = fields::value(raw, format!("{PATH}.stopSequences"))?;
     Ok(Some(raw).filter(|_| !texts.is_empty()))
 }
 
-/// Settings beside `contents`, where an alias puts its defaults. Their names are OpenAI's.
+/// Settings with OpenAI's names beside `contents`. An alias puts its defaults there.
 #[derive(Default, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Defaults<'a> {
@@ -155,7 +155,7 @@ struct Thinking {
 }
 
 impl<'a> GenerationConfig<'a> {
-    /// Refuses what cannot be carried.
+    /// Refuses settings that cannot be carried over.
     fn check(&self) -> Result<(), BadRequest> {
         let one = |raw: &&RawValue| !matches!(raw.get(), "0" | "1");
         let more = self.candidate_count.filter(one);

@@ -67,7 +67,7 @@ impl<'a> Reading<'a> {
     fn system(&mut self, raw: &'a RawValue) -> Result<(), BadRequest> {
         let path = "systemInstruction";
         let mut said = Vec::new();
-        // Some clients send the text alone.
+        // Some clients send a bare text.
         if raw.get().starts_with('"') {
             said.push(Part::Text { text: fields::text(Some(raw), path)? });
         } else {
@@ -102,7 +102,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The results of tools, each as a message, then what the user says. Pictures of results go with that.
+    /// Adds the results of tools, each as a message, then the user's message. Pictures of results go into
+    /// the user's message.
     fn user(&mut self, said: Vec<(Said<'a>, String)>) -> Result<(), BadRequest> {
         let (mut results, mut words) = (Vec::new(), Vec::new());
         for (said, path) in said {
@@ -124,7 +125,8 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// The model's thoughts, text and calls. Thoughts alone go with its next message, if that follows.
+    /// Adds the model's thoughts, text and calls. Thoughts alone are joined to the model's next
+    /// message, if that follows.
     fn model(&mut self, said: Vec<(Said<'a>, String)>, at: usize) -> Result<(), BadRequest> {
         let mut message = match self.messages.pop_if(|last| !last.says_something()) {
             Some(thoughts) => thoughts,
@@ -149,7 +151,7 @@ impl<'a> Reading<'a> {
                     let call = ToolCall::new(id, call.name, arguments).with_extra(extra);
                     message.tool_calls.push(call);
                 }
-                // A result that a client put into the model's mouth is a result all the same.
+                // A result counts as one even if the client put it into the model's content.
                 Said::Result(result) => {
                     let (result, _) = result.into_message(&mut self.calls, &path)?;
                     self.messages.push(result);
@@ -167,7 +169,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The parts of a content, each with its place.
+/// The parts of a content, each with its path.
 fn parts<'a>(
     raw: Option<&'a RawValue>,
     path: &str,

@@ -1,5 +1,5 @@
-//! A client of Gemini's API, a Chat Completions provider. Fields are read in both spellings, as
-//! `systemInstruction` and as `system_instruction`.
+//! From a client of Gemini's API to a Chat Completions provider. Fields are read in both spellings,
+//! as `systemInstruction` and as `system_instruction`.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |
@@ -50,7 +50,7 @@ use crate::{
     Context, answer::Answer, chat::FromChat, gemini_chat::stream::Framing, refusal::ClientNames,
 };
 
-/// The fates of a request's fields, for refusals of a second step.
+/// The client's names of fields, for refusals by a second translation.
 pub(crate) const NAMES: ClientNames = ClientNames {
     fields: &[
         ("stop", "generationConfig.stopSequences"),
@@ -77,7 +77,7 @@ pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
     answer
 }
 
-/// The wishes of a request for its answer's form.
+/// The fields of a request that decide the form of its answer.
 #[derive(Default, Deserialize)]
 struct AnswerForm<'a> {
     #[serde(borrow, default)]

@@ -32,7 +32,7 @@ pub(super) enum Said<'a> {
     File(Part<'a>),
     Call(Call<'a>),
     Result(Response<'a>),
-    /// Of a tool that Google's servers ran.
+    /// A trace of a tool that Google's servers ran.
     Trace,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn read<'a>(raw: &'a RawValue, path: &str) -> Result<Said<'a>, BadReq
             Response::read(raw, &format!("{path}.functionResponse")).map(Said::Result)
         }
         Kind::Trace => Ok(Said::Trace),
-        // A signature may come alone, at the end of an answer.
+        // A signature may come without text, at the end of an answer.
         Kind::Nothing if signature.is_some() => {
             Ok(Said::Text { text: Cow::Borrowed(""), signature })
         }
@@ -92,7 +92,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// The fields of all kinds of parts together.
+/// A part with the fields of all kinds of parts.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase")]
 struct AskedPart<'a> {
@@ -157,7 +157,7 @@ struct Blob<'a> {
     display_name: Option<Text<'a>>,
 }
 
-/// A file that is in the request itself.
+/// A file whose content is in the request itself.
 pub(super) fn blob<'a>(raw: &'a RawValue, path: &str) -> Result<Part<'a>, BadRequest> {
     let Blob { mime_type, data, display_name, .. } = fields::value(raw, path)?;
     let kind = mime_type.map(|Text(kind)| kind).unwrap_or_default();

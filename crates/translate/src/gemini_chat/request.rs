@@ -41,7 +41,8 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     Ok(json::write(&chat).into_bytes())
 }
 
-/// Of each message that the request becomes, the client's content that it is made of.
+/// For each message that the request becomes: the index of the client's content that it is made
+/// from.
 pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
     let request = fields::body::<Request<'_>>(body);
     let messages = request
@@ -49,7 +50,7 @@ pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
     messages.into_iter().flatten().map(|message| message.origin).collect()
 }
 
-/// The carried fields of a body.
+/// The fields of a body that are carried over.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase")]
 struct Request<'a> {

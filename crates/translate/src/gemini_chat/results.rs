@@ -27,7 +27,8 @@ struct Open<'a> {
 }
 
 impl<'a> Calls<'a> {
-    /// A call's id; one without gets it by its place: the content, and the part in it.
+    /// Notes a call, and returns its id. A call without one gets an id made of its position: the
+    /// content, and the part in it.
     pub(super) fn begin(
         &mut self,
         id: Option<Cow<'a, str>>,
@@ -39,7 +40,8 @@ impl<'a> Calls<'a> {
         id
     }
 
-    /// The id of the call that a result is of: by the id, else the first open call of the name.
+    /// The id of the call that a result belongs to: the call with the given id, or else the first
+    /// open call with the name.
     fn end(&mut self, id: Option<Cow<'a, str>>, name: &str) -> Cow<'a, str> {
         let by_id = |id: &Cow<'a, str>| self.open.iter().position(|open| open.id == *id);
         let place = match &id {
@@ -48,7 +50,7 @@ impl<'a> Calls<'a> {
         };
         match place {
             Some(place) => self.open.remove(place).id,
-            // Nobody's: the order of messages makes it the user's words.
+            // No call has this result, so `in_order` will make it the user's words.
             None => id.unwrap_or_else(|| format!("call_of_{name}").into()),
         }
     }
@@ -73,7 +75,7 @@ impl<'a> Response<'a> {
         })
     }
 
-    /// The tool's message, and its files, which have no place there.
+    /// The tool's message, and its files, which a tool's message cannot hold.
     pub(super) fn into_message(
         self,
         calls: &mut Calls<'a>,
@@ -93,7 +95,8 @@ impl<'a> Response<'a> {
     }
 }
 
-/// The text of a tool's result: its `output` or its `error` where that is all of it.
+/// The text of a tool's result: its `output` or its `error`, if it has no other field, or else the
+/// whole object.
 fn words<'a>(raw: &'a RawValue, path: &str) -> Result<Cow<'a, str>, BadRequest> {
     let path = format!("{path}.response");
     fields::object(Some(raw), &path)?;
@@ -112,7 +115,8 @@ fn plain(raw: &RawValue) -> Cow<'_, str> {
     serde_json::from_str::<Text<'_>>(raw.get()).map_or(Cow::Borrowed(raw.get()), |Text(text)| text)
 }
 
-/// The fields that have a meaning of their own. More than these is a result that a model reads whole.
+/// The fields that have a meaning of their own. A result with other fields is given to the model as a
+/// whole.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"), deny_unknown_fields)]
 struct Outcome<'a> {

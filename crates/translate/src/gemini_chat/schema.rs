@@ -3,11 +3,11 @@
 //! | In the schema | Becomes |
 //! | --- | --- |
 //! | `type: "STRING"` | `"string"`; `TYPE_UNSPECIFIED` is left out |
-//! | `nullable: true` | `null` among the types, or `anyOf` with it |
+//! | `nullable: true` | `null` among the types; left out if there is no single `type` |
 //! | `propertyOrdering` | the order of `properties` |
 //! | `format` of numbers and of enums, `example` | left out: no server acts on them, and strict ones refuse them |
 //! | `minItems: "3"` and other counts as texts | numbers |
-//! | everything else | stays, names with underscores in the other spelling |
+//! | everything else | stays; known keywords with underscores get JSON Schema's spelling |
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use crate::schema::Members;
 /// The deepest nesting of a schema.
 const MAX_DEPTH: usize = 64;
 
-/// The schema at `path` as a JSON schema.
+/// The schema at `path`, in the words of JSON Schema.
 ///
 /// # Errors
 /// [`BadRequest`] when it is no object, or nested too deep.
@@ -29,7 +29,7 @@ pub(super) fn in_json_schema(raw: &RawValue, path: &str) -> Result<Box<RawValue>
     RawValue::from_string(out).map_err(|_| BadRequest::new(path, format!("`{path}` is not JSON")))
 }
 
-/// Writes one schema. What is no object, as a schema that is `true`, stays.
+/// Writes one schema. A value that is not an object, such as `true`, stays as it is.
 fn write(raw: &RawValue, path: &str, depth: usize, out: &mut String) -> Result<(), BadRequest> {
     if !raw.get().starts_with('{') {
         out.push_str(raw.get());
@@ -70,7 +70,7 @@ impl SchemaWriter<'_> {
     fn kind(&mut self, raw: Option<&RawValue>, nullable: bool) {
         let Some(raw) = raw else { return };
         let Ok(fields::Text(kind)) = serde_json::from_str(raw.get()) else {
-            // A list of types, as JSON Schema has it.
+            // A list of types, as JSON Schema allows.
             self.name("type");
             return self.out.push_str(&raw.get().to_ascii_lowercase());
         };
@@ -131,7 +131,8 @@ impl SchemaWriter<'_> {
         let Members(mut properties) = fields::value(raw, self.path)?;
         let order: Vec<fields::Text<'_>> =
             ordering.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-        // Stable: properties that the order does not name come after the others, as they are.
+        // A stable sort: properties that the order does not name stay in their order, after the
+        // others.
         let place = |name: &str| order.iter().position(|fields::Text(at)| at == name);
         properties.sort_by_key(|(name, _)| place(name).unwrap_or(usize::MAX));
         self.out.push('{');
@@ -162,19 +163,20 @@ fn is_of_number(format: &RawValue) -> bool {
     googles.contains(&format.get())
 }
 
-/// A count that may be written as a text, as a number.
+/// A count as a number, even if it is written as a text.
 fn counted<'a>(name: &str, value: &'a RawValue) -> Cow<'a, str> {
     let is_count = name.starts_with("min") || name.starts_with("max");
     let digits = value.get().trim_matches('"');
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    // A number with zeros in front would not be JSON.
+    // A number with leading zeros would not be JSON.
     match is_count && is_number && (digits == "0" || !digits.starts_with('0')) {
         true => Cow::Borrowed(digits),
         false => Cow::Borrowed(value.get()),
     }
 }
 
-/// The keywords with underscores, in JSON Schema's spelling. Other names stay: they may be anything.
+/// Known keywords with underscores, in JSON Schema's spelling. Other names stay, since they may be
+/// names of the client's own.
 fn camel_case(name: &str) -> Cow<'_, str> {
     const SPELLINGS: [(&str, &str); 10] = [
         ("any_of", "anyOf"),

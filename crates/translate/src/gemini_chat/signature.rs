@@ -1,13 +1,13 @@
-//! Thought signatures: what a provider needs to know its own thoughts again, in the one opaque text that
-//! Gemini's API has for it.
+//! Thought signatures: what a provider needs to recognise its own thoughts, in the one opaque text that
+//! Gemini's API has for that.
 //!
 //! | A provider sends | The client gets | The provider gets back |
 //! | --- | --- | --- |
 //! | `reasoning_details` with signatures or encrypted thoughts | them in `thoughtSignature` | the same `reasoning_details` |
 //! | `extra_content` of a call | it in the call's `thoughtSignature` | the same `extra_content` |
 //!
-//! A signature is the base64 of that JSON. One that was not made here, as Google's own, says nothing to any
-//! provider and is dropped.
+//! A signature is the base64 of that JSON. A signature that was not made here, such as Google's own, is of
+//! no use to other providers and is dropped.
 
 use std::borrow::Cow;
 
@@ -17,13 +17,14 @@ use serde_json::{Value, value::RawValue};
 
 use crate::chat_request::Message;
 
-/// The longest signature, in bytes. A longer one is neither given out nor read.
+/// The longest signature, in bytes. A longer one is neither sent to a client nor read.
 const MAX_SIGNATURE: usize = 256 * 1024;
 
-/// The fields of a part that hold a signature's content.
+/// The field in the JSON of a call's signature that holds the call's `extra_content`.
 const CALL_FIELD: &str = "extra_content";
 
-/// The signature of these details, with the text that they are of.
+/// The signature of these details. `thought` is the text that they belong to, which is put into the
+/// signed detail if it has none.
 pub(super) fn of_details(details: &[Value], thought: &str) -> Option<String> {
     let mut details = details.to_vec();
     let signs_text = |detail: &&mut Value| detail.get("signature").is_some_and(Value::is_string);
@@ -45,7 +46,7 @@ fn within_bounds(signature: String) -> Option<String> {
     (signature.len() <= MAX_SIGNATURE).then_some(signature)
 }
 
-/// Puts the thoughts of a signature into a message, unless it has some.
+/// Puts the details of a signature into a message, unless the message has some already.
 pub(super) fn remember(message: &mut Message<'_>, signature: Option<&str>) {
     if message.reasoning_details.is_none() {
         message.reasoning_details = signature.and_then(details);

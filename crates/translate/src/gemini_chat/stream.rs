@@ -1,4 +1,4 @@
-//! A stream: answers that follow each other, as events or as the elements of an array.
+//! A stream of partial answers, as events or as the elements of an array.
 
 use protocol::{
     failure::{BadAnswer, Failure},
@@ -19,24 +19,24 @@ use crate::{
 pub(super) enum Framing {
     /// `data:` and an empty line.
     Events,
-    /// The brackets and commas of an array, each element in a line.
+    /// The brackets and commas of an array, with each element on a line.
     Array,
 }
 
-/// Writes a part for each piece of text, and each call whole.
+/// Writes an element for each piece of text, and one for each whole call.
 #[derive(Debug)]
 pub(super) struct Stream {
     context: Context,
     framing: Framing,
     with_thoughts: bool,
-    /// The text around the text of a piece, for each of the two kinds of text.
+    /// What stands before and after a piece of text: for the answer's text, and for thoughts.
     around: [(String, String); 2],
     /// The part that is open.
     open: Option<Part>,
     /// The arguments of the open call so far.
     arguments: String,
     seals: Seals,
-    /// A call was left out.
+    /// Whether a call was left out.
     damaged: bool,
     /// Whether an element has been written.
     begun: bool,
@@ -63,7 +63,7 @@ impl Stream {
         }
     }
 
-    /// Writes an element between what stands around it.
+    /// Writes an element with its framing.
     fn element(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&Self, &mut Vec<u8>)) {
         let (before, after): (&[u8], &[u8]) = match (self.framing, self.begun) {
             (Framing::Events, _) => (b"data: ", b"\r\n\r\n"),

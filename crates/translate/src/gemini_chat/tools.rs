@@ -32,13 +32,13 @@ pub(super) fn tools(raw: Option<&RawValue>) -> Result<Vec<Tool<'_>>, BadRequest>
     Ok(functions)
 }
 
-/// Which tools are offered, and how the model is to choose.
+/// Which tools are offered, and how the model must choose among them.
 pub(super) struct Choice<'a> {
     pub(super) mode: Option<ToolChoice<'a>>,
     pub(super) tools: Vec<Tool<'a>>,
 }
 
-/// Reads `toolConfig`. Without tools there is nothing to choose, and servers refuse even a choice of nothing.
+/// Reads `toolConfig`. Without tools no choice is sent, because servers refuse any choice then.
 pub(super) fn choice<'a>(
     raw: Option<&'a RawValue>,
     tools: Vec<Tool<'a>>,
@@ -74,7 +74,7 @@ pub(super) fn choice<'a>(
     }
 }
 
-/// Every allowed name is one of the functions.
+/// Refuses an allowed name that is not one of the functions.
 fn check(allowed: &[Text<'_>], tools: &[Tool<'_>], path: &str) -> Result<(), BadRequest> {
     let is_known = |name: &str| tools.iter().any(|tool| tool.function.name == name);
     match allowed.iter().find(|Text(name)| !is_known(name)) {
@@ -88,7 +88,7 @@ fn check(allowed: &[Text<'_>], tools: &[Tool<'_>], path: &str) -> Result<(), Bad
     }
 }
 
-/// The functions of these names; all, where none is named.
+/// The functions with these names; all if no name is given.
 fn offered<'a>(tools: Vec<Tool<'a>>, allowed: &[Text<'_>]) -> Vec<Tool<'a>> {
     let is_allowed = |tool: &Tool<'_>| allowed.iter().any(|Text(name)| *name == tool.function.name);
     let all = allowed.is_empty();
@@ -102,7 +102,7 @@ fn forced<'a>(offered: &[Tool<'a>], allowed: &[Text<'a>]) -> ToolChoice<'a> {
     }
 }
 
-/// The fields of a tool, of which Google runs all but the first itself.
+/// The fields of a tool. All but the first are tools that Google runs itself.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase")]
 struct AskedTool<'a> {
@@ -143,7 +143,7 @@ impl AskedTool<'_> {
             ("mcpServers", self.mcp_servers),
             ("retrieval", self.retrieval),
         ];
-        // An empty object asks for the tool, too.
+        // An empty object asks for the tool as well.
         let is_given = |raw: &RawValue| !matches!(raw.get(), "null" | "[]");
         match tools.iter().find(|(_, raw)| raw.is_some_and(is_given)) {
             None => Ok(()),

@@ -14,7 +14,7 @@ use crate::{
     errors,
 };
 
-/// Keeps the parts of an answer and writes it when they are complete.
+/// Keeps the parts of an answer, and writes the answer when they are complete.
 #[derive(Debug)]
 pub(super) struct Whole {
     context: Context,

@@ -20,7 +20,7 @@ const PICTURES_FOLLOW: &str = "The result is in the next message.";
 /// How a tool's message begins when the tool has failed.
 const FAILED: &str = "Error: ";
 
-/// A raw block of the request: the fields of all types together.
+/// A raw block of the request, with the fields of all types.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Block<'a> {
@@ -53,14 +53,15 @@ impl<'a> Block<'a> {
     }
 
     /// Whether it is a trace of a tool that Anthropic's servers ran: its call, its result, or a file for it.
-    /// The assistant's text gives the results.
+    /// Traces are left out, since the assistant's text gives the results.
     pub(super) fn is_trace(&self) -> bool {
         let kind = &*self.kind.0;
         let of_hosted = |ending: &str| kind.ends_with(ending) && kind.len() > ending.len();
         of_hosted("_tool_use") || of_hosted("_tool_result") || kind == "container_upload"
     }
 
-    /// The text of a thought. Its signature is Anthropic's own, and what it has encrypted is lost.
+    /// The text of a thought; `None` for other blocks and encrypted thoughts. The signature is
+    /// dropped, since only Anthropic can use it.
     pub(super) fn thought(&self, path: &str) -> Result<Option<Cow<'a, str>>, BadRequest> {
         if !self.is("thinking") {
             return Ok(None);
@@ -80,7 +81,7 @@ impl<'a> Block<'a> {
             },
             "document" => self.document(path),
             "search_result" => self.search_result(path),
-            // A search for tools finds one of the tools that the model is shown anyway.
+            // A tool that a search for tools has found. The model is shown all tools anyway.
             "tool_reference" => {
                 Ok(vec![text(fields::text(self.tool_name, format!("{path}.tool_name"))?)])
             }
@@ -88,7 +89,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Text or a picture, which is all that a block within a document may be.
+    /// Text or a picture: a block within a document may be nothing else.
     fn into_leaf(self, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
         match &*self.kind.0 {
             "text" => Ok(vec![text(fields::text(self.text, format!("{path}.text"))?)]),
@@ -97,7 +98,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// A tool's result: its message, and its pictures, which have no place there.
+    /// A tool's result: its message, and its pictures, which a tool's message cannot hold.
     pub(super) fn into_result(
         self,
         path: &str,

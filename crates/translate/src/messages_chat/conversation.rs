@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The prefix of a system block of Claude Code that is only for Anthropic's billing. It changes
-/// from request to request, and would cost each of them the provider's prompt cache.
+/// with each request, and would invalidate the provider's prompt cache each time.
 const BILLING: &str = "x-anthropic-billing-header:";
 
 /// The messages of a whole request.
@@ -73,8 +73,8 @@ fn add<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result<
     }
 }
 
-/// The results of tools, each as a message, then the user's text. Pictures of results go with the
-/// text.
+/// Adds the results of tools, each as a message, then the user's message. Pictures of results go
+/// into the user's message.
 fn user<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result<(), BadRequest> {
     let mut results = Vec::new();
     let mut said = content(raw, path, |block, path| {
@@ -94,8 +94,8 @@ fn user<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result
     Ok(())
 }
 
-/// The assistant's thoughts, text and calls. Thoughts alone go with the assistant's next message, if that
-/// follows; traces of hosted tools alone are no message.
+/// Adds the assistant's thoughts, text and calls. Thoughts alone are joined to the assistant's next
+/// message, if that follows. Traces of hosted tools alone make no message.
 fn assistant<'a>(
     raw: &'a RawValue,
     path: &str,
@@ -143,7 +143,7 @@ fn call<'a>(block: &Block<'a>, path: &str) -> Result<ToolCall<'a>, BadRequest> {
     Ok(ToolCall::new(id, name, Cow::Borrowed(arguments)))
 }
 
-/// Reads content, a string or blocks, into parts: what `read` makes of each block.
+/// Reads content, which is a string or blocks, into parts. `read` makes parts of a block.
 fn content<'a>(
     raw: &'a RawValue,
     path: &str,

@@ -1,4 +1,4 @@
-//! A Messages client, a Chat Completions provider.
+//! From a Messages client to a Chat Completions provider.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |
@@ -43,7 +43,7 @@ use crate::{
 
 pub use request::request;
 
-/// The fates of a request's fields, for refusals of a second step.
+/// The client's names of fields, for refusals by a second translation.
 pub(crate) const NAMES: ClientNames = ClientNames {
     fields: &[
         ("stop", "stop_sequences"),
@@ -93,7 +93,8 @@ impl Stops {
     }
 }
 
-/// `usage`: Messages counts a prompt without the tokens that a cache had or got. Missing counts are 0.
+/// `usage`. In Messages, `input_tokens` excludes tokens that were read from a cache or written to one.
+/// Missing counts are 0.
 #[derive(Debug, Serialize)]
 struct MessageUsage {
     input_tokens: u64,
@@ -118,12 +119,12 @@ fn message_id(context: &Context) -> String {
     format!("msg_{}", context.id)
 }
 
-/// The provider's id of a call, or one made of the answer's.
+/// The provider's id of a call, or else one made from the answer's id.
 fn call_id(context_id: &str, id: &str, number: usize) -> String {
     if id.is_empty() { format!("toolu_{context_id}_{number}") } else { id.to_owned() }
 }
 
-/// A job's id, as errors and headers have it.
+/// A job's id in the form of errors and headers.
 fn request_id(context: &Context) -> String {
     format!("r-{}", context.id)
 }

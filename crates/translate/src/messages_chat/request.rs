@@ -46,7 +46,8 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     Ok(json::write(&request).into_bytes())
 }
 
-/// Of each message that the request becomes, the client's that it is made of.
+/// For each message that the request becomes: the index of the client's message that it is made
+/// from.
 pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
     let request = fields::body::<Request<'_>>(body);
     let messages =
@@ -54,7 +55,7 @@ pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
     messages.into_iter().flatten().map(|message| message.origin).collect()
 }
 
-/// The carried fields of the body of `POST /v1/messages`.
+/// The fields of the body of `POST /v1/messages` that are carried over.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Request<'a> {
@@ -82,7 +83,7 @@ impl<'a> Request<'a> {
         Ok(metadata.user_id.map(|Text(id)| ids::at_most(id, ids::OPENAI_ID)))
     }
 
-    /// The newer place first.
+    /// The schema of the answer. If both fields have one, the newer `output_config` counts.
     fn response_format(&self) -> Result<Option<ResponseFormat<'a>>, BadRequest> {
         let config: Option<OutputConfig<'a>> =
             self.output_config.map(|raw| fields::value(raw, "output_config")).transpose()?;

@@ -19,13 +19,13 @@ use crate::{
 pub(super) struct Stream {
     context: Context,
     stops: Stops,
-    /// The number of the block that is open, or comes next.
+    /// The number of the open block, or else of the next one.
     index: usize,
     /// The beginning of a delta of the open block, up to its text.
     prefix: String,
-    /// The open block is one of thoughts.
+    /// Whether the open block is one of thoughts.
     thinking: bool,
-    /// Room for a text with its escapes.
+    /// A buffer for a text with its escapes, used again for each delta.
     escaped: String,
 }
 

@@ -26,8 +26,7 @@ pub(super) struct Choice<'a> {
     pub(super) one_at_a_time: bool,
 }
 
-/// Reads `tool_choice`. Without tools there is nothing to choose, and servers refuse even a choice
-/// of nothing.
+/// Reads `tool_choice`. Without tools no choice is sent, because servers refuse any choice then.
 pub(super) fn choice<'a>(
     given: Option<&'a RawValue>,
     tools: &[Tool<'a>],
@@ -74,7 +73,7 @@ fn tool<'a>(raw: &'a RawValue, path: &str) -> Result<Option<Tool<'a>>, BadReques
     let kind = tool.kind.as_ref().map_or("custom", |Text(kind)| kind);
     match kind {
         "custom" => function(tool, path).map(Some),
-        // Every tool is shown to the model here, so that none has to be searched for.
+        // Left out: every tool is shown to the model, so none has to be searched for.
         _ if kind.starts_with("tool_search_tool_") => Ok(None),
         _ => {
             let message = format!(

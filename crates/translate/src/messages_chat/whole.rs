@@ -16,7 +16,7 @@ use crate::{
     errors,
 };
 
-/// Keeps the blocks of a message and writes it when they are complete.
+/// Keeps the blocks of a message, and writes the message when they are complete.
 #[derive(Debug)]
 pub(super) struct Whole {
     context: Context,

@@ -1,4 +1,4 @@
-//! The node protocol's consumers (`POST /api/chat`), a Chat Completions provider.
+//! From a consumer of the node protocol (`POST /api/chat`) to a Chat Completions provider.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |
@@ -8,8 +8,9 @@
 //! | `max_new_tokens` | `max_tokens`; absent, 50 |
 //! | `conversation_id`, `user_id` and fields not known | dropped |
 //!
-//! The answer is one JSON object a line: `{"o":"text"}` as it comes, at last `{"done":true}` or
-//! `{"err":"…"}`. It is always a stream, even if the provider's is not. Thoughts are left out.
+//! The answer has one JSON object on each line: `{"o":"text"}` as text comes, and at the end
+//! `{"done":true}` or `{"err":"…"}`. It is always a stream, even if the provider's answer is not.
+//! Thoughts are left out.
 
 mod request;
 
@@ -45,7 +46,7 @@ struct LineWriter {
 }
 
 impl LineWriter {
-    /// `before`: the beginning of the line, up to and with the quote before its text.
+    /// Writes a line. `before`: its beginning, including the quote before the text.
     fn line(&mut self, before: &str, text: &str, out: &mut Vec<u8>) {
         self.line.clear();
         self.line.push_str(before);
@@ -60,7 +61,7 @@ impl Writer for LineWriter {
         Body::Lines
     }
 
-    /// Every answer is lines, errors among them.
+    /// Every answer consists of lines, even an error.
     fn error_body(&self) -> Body {
         Body::Lines
     }

@@ -20,7 +20,7 @@ const DEFAULT_SYSTEM: &str = "You are a helpful assistant.";
 /// The token limit when the request sets none.
 const DEFAULT_TOKENS: u64 = 50;
 
-/// Makes a Chat Completions request of a request to `/api/chat`. See the [module](super) for what
+/// Makes a Chat Completions request from a request to `/api/chat`. The [module](super) says what
 /// becomes of each parameter.
 ///
 /// # Errors
@@ -96,7 +96,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The message at this place of the list.
+/// Reads the message at this index of the list.
 fn message<'a>(at: usize, raw: &'a RawValue) -> Result<Message<'a>, BadRequest> {
     let path = format!("messages[{at}]");
     if raw.get().starts_with('"') {

@@ -1,8 +1,8 @@
-//! The times of an answer, as far as they can be measured from here.
+//! The times of an answer, as far as this server can measure them.
 //!
-//! The time until the first piece counts for the prompt, waiting included, and the time after it for the
-//! answer. Of an answer that comes whole only the sum is known: it counts for the answer. Loading is
-//! not seen from here: it is 0.
+//! The time until the first piece, including any wait, counts for the prompt, and the time after it for
+//! the answer. If an answer comes whole, only the sum is known, and it counts for the answer. The time
+//! to load the model is unknown, and reported as 0.
 
 use std::time::Duration;
 
@@ -37,12 +37,12 @@ impl Clock {
         self.since = since;
     }
 
-    /// The provider answers with one JSON value.
+    /// Notes that the provider answers with one JSON value.
     pub(crate) fn comes_whole(&mut self) {
         self.comes_whole = true;
     }
 
-    /// A piece of the answer is here.
+    /// Notes that a piece of the answer has come.
     pub(crate) fn piece(&mut self) {
         self.first.get_or_insert(self.since);
     }

@@ -68,8 +68,8 @@ impl End {
     }
 }
 
-/// Appends one object without a line's end. `prefix` is its beginning, up to the time's quote; `ended` is there
-/// in the last one.
+/// Appends one object, without a line break. `prefix` is its beginning, up to the quote before the time.
+/// `ended` is given for the last object.
 pub(crate) fn push(
     line: &mut String,
     prefix: &str,
@@ -105,7 +105,7 @@ pub(crate) fn push(
     }
 }
 
-/// The text up to and with its quote, and the thoughts where there are any.
+/// Appends the text with its closing quote, and the thoughts if there are any.
 fn push_said(line: &mut String, said: &Said<'_>) {
     push_text(line, said.text);
     line.push('"');
@@ -116,10 +116,11 @@ fn push_said(line: &mut String, said: &Said<'_>) {
     }
 }
 
-/// Characters that some clients' readers take for the end of a line, though JSON does not.
+/// Characters that some clients' readers take for a line break, although JSON does not.
 const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Appends a text with its escapes, and no character in it that ends a line anywhere.
+/// Appends a text with its escapes. Characters that some readers take for a line break are escaped
+/// as well.
 fn push_text(line: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find(BREAKS) {

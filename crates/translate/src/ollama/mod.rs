@@ -1,4 +1,4 @@
-//! The common parts of the pairs of Ollama's API.
+//! What the translations for Ollama's clients share.
 //!
 //! - [`options`]: the table of options
 //! - [`pictures`]: pictures in base64

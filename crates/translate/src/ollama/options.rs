@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 
 use crate::chat_request::ChatRequest;
 
-/// The options of a request, checked.
+/// The options of a request. [`Self::read`] has checked them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Options<'a> {
@@ -93,10 +93,10 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// The most tokens that the answer may have; `None`: as many as the provider gives.
+    /// The most tokens that the answer may have; `None`: no limit.
     pub(crate) fn max_tokens(&self) -> Option<u64> {
         let most = self.num_predict.or(self.max_tokens)?;
-        // Fractions are cut off, as Ollama does; a conversion saturates.
+        // The cast cuts fractions off, as Ollama does, and saturates.
         let most = serde_json::from_str::<f64>(most.get()).ok()? as u64;
         Some(most).filter(|most| *most > 0)
     }

@@ -1,4 +1,4 @@
-//! Pictures: base64 without anything around it.
+//! Pictures in bare base64.
 
 use protocol::json::{BadRequest, fields};
 use serde_json::value::RawValue;
@@ -8,10 +8,10 @@ use crate::{
     media,
 };
 
-/// A text, and the pictures that go with it.
+/// The content of a message with this text and these pictures.
 ///
 /// # Errors
-/// [`BadRequest`] for a picture that is no base64.
+/// [`BadRequest`] for a picture that is not base64.
 pub(crate) fn content<'a>(
     text: std::borrow::Cow<'a, str>,
     pictures: &[&'a RawValue],
@@ -38,7 +38,7 @@ fn picture<'a>(raw: &'a RawValue, path: &str) -> Result<Part<'a>, BadRequest> {
     Ok(Part::ImageUrl { image_url: ImageUrl { url: url.into(), detail: None } })
 }
 
-/// Whether these are whole groups of the standard alphabet, with its padding.
+/// Whether the data is padded base64 in the standard alphabet.
 fn is_base64(data: &[u8]) -> bool {
     let digits = data.strip_suffix(b"==").or(data.strip_suffix(b"=")).unwrap_or(data);
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');

@@ -38,7 +38,7 @@ pub(crate) fn format(raw: Option<&RawValue>) -> Result<Option<ResponseFormat<'_>
 pub(crate) enum Think<'a> {
     /// As the provider does by itself.
     Default,
-    /// It does, or does not.
+    /// Whether it thinks.
     Set(bool),
     /// `low`, `medium` or `high`.
     Effort(Cow<'a, str>),

@@ -26,10 +26,10 @@ pub(crate) struct OllamaWriter {
     form: Form,
     streaming: bool,
     shows_thoughts: bool,
-    /// The beginning of every object, up to the quote of its time.
+    /// The beginning of every object, up to the quote before its time.
     prefix: String,
     clock: Clock,
-    /// For ids of calls that have none.
+    /// The answer's id, from which ids of calls without one are made.
     context_id: String,
     part: Option<Part>,
     /// The arguments of the open call.
@@ -38,13 +38,13 @@ pub(crate) struct OllamaWriter {
     text: String,
     thinking: String,
     calls: Vec<Call>,
-    /// The first call whose arguments are no object.
+    /// The fault of the first call whose arguments are not an object.
     fault: Option<BadAnswer>,
     line: String,
 }
 
 impl OllamaWriter {
-    /// Before the first byte. `request` is the client's own body.
+    /// A writer that has written nothing yet. `request` is the client's own body.
     pub(crate) fn new(form: Form, context: &Context, request: &[u8]) -> Self {
         let model = json::write(&context.model);
         Self {
@@ -114,7 +114,7 @@ impl OllamaWriter {
     }
 }
 
-/// Arguments as an object. None at all are an empty one.
+/// Arguments as an object; empty arguments become `{}`. `None` if they are not an object.
 fn object(arguments: &str) -> Option<Box<RawValue>> {
     let given = if arguments.trim().is_empty() { "{}" } else { arguments.trim() };
     if !given.starts_with('{') {
@@ -160,7 +160,7 @@ impl Writer for OllamaWriter {
 
     fn close(&mut self, out: &mut Vec<u8>) {
         if let Some(Part::Call { id, name, number }) = self.part.take() {
-            // Generate has no place for calls, and is never given tools.
+            // An answer of generate cannot hold calls. Its requests never offer tools.
             if self.form == Form::Chat {
                 self.call(id, name, number, out);
             }

@@ -1,5 +1,5 @@
-//! The messages. Ollama's calls of tools need no ids, and results name their tool: each result is given to
-//! the call that it belongs to.
+//! The messages. In Ollama's API, calls of tools need no ids, and results name their tool. So each result
+//! is assigned to a call here.
 
 use std::borrow::Cow;
 
@@ -102,11 +102,11 @@ fn unknown_role(role: &str, path: &str) -> BadRequest {
     BadRequest::new(format!("{path}.role"), words)
 }
 
-/// The calls so far, and those of them without a result.
+/// How many calls came so far, and those that have no result yet.
 #[derive(Default)]
 struct OpenCalls<'a> {
     made: usize,
-    /// Ids and tools.
+    /// The id and the tool of each call without a result.
     open: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
@@ -148,8 +148,9 @@ impl<'a> OpenCalls<'a> {
         Ok(ToolCall::new(id, name, arguments))
     }
 
-    /// The id of the call that a result belongs to: the one that it names, else the first open one of its tool,
-    /// else the first open one. Without an open call it is the user's words, whatever its id.
+    /// The id of the call that a result belongs to: the call that it names, or else the first open call of its
+    /// tool, or else the first open call. If no call is open, `in_order` will make the result the user's words,
+    /// whatever its id.
     fn answered(&mut self, id: Option<Cow<'a, str>>, name: Option<&str>) -> Cow<'a, str> {
         let by_id = id.as_ref().and_then(|id| self.open.iter().position(|(open, _)| open == id));
         let by_name = || self.open.iter().position(|(_, tool)| Some(&**tool) == name);
@@ -161,7 +162,7 @@ impl<'a> OpenCalls<'a> {
     }
 }
 
-/// Arguments as text. Some clients send a text already.
+/// Arguments as text. Some clients send them as text already.
 fn arguments<'a>(raw: Option<&'a RawValue>, path: &str) -> Result<Cow<'a, str>, BadRequest> {
     match raw {
         None => Ok(Cow::Borrowed("{}")),

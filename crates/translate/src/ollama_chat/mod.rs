@@ -1,4 +1,4 @@
-//! An Ollama client's chat, a Chat Completions provider.
+//! From an Ollama client's chat to a Chat Completions provider.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |
@@ -15,7 +15,7 @@
 //! | `stream` | itself; absent, true (the API writes it into the body) |
 //! | `keep_alive` and fields not known | dropped |
 //!
-//! The answer is one JSON object a line, or one object. A call comes in one piece.
+//! The answer has one JSON object on each line, or is one object. A call comes in one piece.
 
 mod conversation;
 mod request;
@@ -30,7 +30,7 @@ use crate::{
     refusal::ClientNames,
 };
 
-/// The client's names, for refusals of a second step.
+/// The client's names of fields, for refusals by a second translation.
 pub(crate) const NAMES: ClientNames = ClientNames {
     fields: &[
         ("max_tokens", "options.num_predict"),

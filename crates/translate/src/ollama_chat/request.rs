@@ -18,7 +18,7 @@ use crate::{
     schema,
 };
 
-/// Makes a Chat Completions request of a request to `/api/chat`. See the [module](super) for what
+/// Makes a Chat Completions request from a request to `/api/chat`. The [module](super) says what
 /// becomes of each parameter.
 ///
 /// # Errors
@@ -39,7 +39,8 @@ pub fn request(body: &[u8], context: &Context) -> Result<Vec<u8>, BadRequest> {
     Ok(json::write(&request).into_bytes())
 }
 
-/// Of each message that the request becomes, the client's that it is made of.
+/// For each message that the request becomes: the index of the client's message that it is made
+/// from.
 pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
     let given = fields::body::<Request<'_>>(body);
     let messages = given.and_then(|given| conversation::messages(given.messages));

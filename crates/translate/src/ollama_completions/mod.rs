@@ -1,4 +1,4 @@
-//! An Ollama client's generate with a prompt that the model gets as it is, a legacy Completions provider.
+//! From an Ollama client's generate with a raw prompt or a suffix to a legacy Completions provider.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |
@@ -8,7 +8,8 @@
 //! | `images`; `format` other than an empty text; a `context` that is not empty | refused |
 //! | `raw`, `system`, `template`, `think`, `keep_alive` and fields not known | dropped: a raw prompt has its own |
 //!
-//! A provider without Completions cannot serve it: Chat Completions put the model's template around every text.
+//! A provider without Completions cannot serve such a request, because Chat Completions put the model's chat
+//! template around every text.
 
 mod reading;
 mod request;

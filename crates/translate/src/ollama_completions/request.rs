@@ -14,7 +14,7 @@ use crate::{Context, chat_request::StreamOptions, ollama::options::Options};
 /// The most tokens of an answer to a request that sets no limit.
 const DEFAULT_TOKENS: u64 = 1024;
 
-/// Makes a Completions request of a request to `/api/generate`. See the [module](super) for what
+/// Makes a Completions request from a request to `/api/generate`. The [module](super) says what
 /// becomes of each parameter.
 ///
 /// # Errors
@@ -60,7 +60,7 @@ struct Request<'a> {
     options: Option<&'a RawValue>,
 }
 
-/// A Completions request, with the fields that local servers know beside OpenAI's.
+/// A Completions request, with OpenAI's fields and further ones that local servers know.
 #[derive(Serialize)]
 struct Completion<'a> {
     model: Cow<'a, str>,

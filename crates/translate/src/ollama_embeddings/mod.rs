@@ -1,4 +1,4 @@
-//! An Ollama client's embed and embeddings, a provider of OpenAI's Embeddings.
+//! From an Ollama client's embed and embeddings to a provider of OpenAI's Embeddings.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::Context;
 
-/// Makes an Embeddings request of a request to `/api/embed`.
+/// Makes an Embeddings request from a request to `/api/embed`.
 ///
 /// # Errors
 /// [`BadRequest`] for an input that is neither a text nor a list of texts.
@@ -27,10 +27,10 @@ pub fn embed_request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     Ok(written(given.model.0, input, given.dimensions))
 }
 
-/// Makes an Embeddings request of a request to `/api/embeddings`.
+/// Makes an Embeddings request from a request to `/api/embeddings`.
 ///
 /// # Errors
-/// [`BadRequest`] for a prompt that is no text.
+/// [`BadRequest`] for a prompt that is not a text.
 pub fn embeddings_request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     let given: Embeddings<'_> = fields::body(body)?;
     fields::text(given.prompt, "prompt")?;

@@ -1,5 +1,5 @@
-//! An Ollama client's generate, a Chat Completions provider. A prompt that the model gets as it is
-//! goes to [Completions](crate::ollama_completions) instead.
+//! From an Ollama client's generate to a Chat Completions provider. A request with a raw prompt or
+//! a suffix goes to [Completions](crate::ollama_completions) instead.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |
@@ -24,7 +24,7 @@ use crate::{
     refusal::ClientNames,
 };
 
-/// The client's names, for refusals of a second step.
+/// The client's names of fields, for refusals by a second translation.
 pub(crate) const NAMES: ClientNames =
     ClientNames { said: "prompt", origins: |_| Vec::new(), ..ollama_chat::NAMES };
 

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// Makes a Chat Completions request of a request to `/api/generate`. See the [module](super) for what
+/// Makes a Chat Completions request from a request to `/api/generate`. The [module](super) says what
 /// becomes of each parameter.
 ///
 /// # Errors

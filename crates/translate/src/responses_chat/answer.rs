@@ -28,7 +28,7 @@ pub(super) struct Response {
     echo: Echo,
     answer: String,
     streaming: bool,
-    /// The items that are complete, as JSON, separated by commas.
+    /// The complete items, as JSON with commas between them.
     output: String,
     items: usize,
     open: Option<Item>,
@@ -36,15 +36,16 @@ pub(super) struct Response {
     prefix: String,
     sequence: u64,
     text_bytes: usize,
-    /// All its text in one piece. Non-streamed answers repeat it, because some clients expect that.
+    /// All its text in one piece. An answer that is one object repeats it, because some clients
+    /// expect that.
     text: String,
-    /// The last event is written.
+    /// Whether the last event was written.
     over: bool,
     line: String,
 }
 
 impl Response {
-    /// Before the first byte. `request` is the client's own body.
+    /// A response of which nothing was written yet. `request` is the client's own body.
     pub(super) fn new(context: &Context, request: &[u8]) -> Self {
         Self {
             echo: Echo::of(context, request),
@@ -105,7 +106,7 @@ impl Response {
         out.extend_from_slice(self.line.as_bytes());
     }
 
-    /// The open item is all there.
+    /// Completes the open item.
     fn complete(&mut self, status: Status, out: &mut Vec<u8>) {
         let Some(mut item) = self.open.take() else { return };
         self.complete_text(&mut item, out);
@@ -124,7 +125,7 @@ impl Response {
         self.gather(&item, status);
     }
 
-    /// Writes the text that could not be sent before.
+    /// Writes the text that could not be sent before the item was complete.
     fn complete_text(&mut self, item: &mut Item, out: &mut Vec<u8>) {
         if item.is_custom() {
             item.decode_input();
@@ -150,7 +151,8 @@ impl Response {
         self.items += 1;
     }
 
-    /// The object in one of its states. `more` is JSON of the fields that belong to it.
+    /// The response object with this status. `more` is JSON with the fields that go with the
+    /// status.
     fn object(&self, status: &str, more: &str) -> String {
         let (fields, output) = (&self.echo.fields, &self.output);
         format!(r#"{fields},"status":"{status}","output":[{output}],{more}}}"#)
@@ -214,13 +216,13 @@ impl Writer for Response {
         }
     }
 
-    /// An item is completed when another follows, or with the response: only then is it known
-    /// whether the end was a limit.
+    /// Does nothing: an item is completed when another one follows, or with the response. Only then
+    /// is it known whether a limit ended it.
     fn close(&mut self, _: &mut Vec<u8>) {}
 
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         if self.over {
-            // In a stream the client already has this error.
+            // In a stream, the client already has this error.
             let too_long = BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes"));
             return if self.streaming { Ok(()) } else { Err(too_long) };
         }

@@ -53,8 +53,8 @@ impl Echo {
     }
 }
 
-/// Appends JSON without line breaks, which would end the line of an event. Strings have none that
-/// are not escaped.
+/// Appends JSON without its line breaks, which would end the line of an event. No text is lost: in
+/// strings, line breaks are always escaped.
 fn push_line(out: &mut String, json: &str) {
     out.extend(json.split(['\n', '\r']));
 }
@@ -107,7 +107,7 @@ impl<'a> Request<'a> {
         Names::of(lists)
     }
 
-    /// The lists of tools among the items.
+    /// The lists of tools in the items of `input`.
     fn added_tools(&self) -> Vec<&'a RawValue> {
         let items: Vec<AddedTools<'a>> =
             self.input.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();

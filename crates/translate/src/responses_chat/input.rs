@@ -66,8 +66,8 @@ pub(super) fn messages<'a>(
     Ok(in_order(read.messages))
 }
 
-/// The tools of OpenAI that the client runs itself, each with a call, and an output of that name and
-/// `_output`.
+/// The tools of OpenAI that the client runs itself: the type of the call, and the tool. The type of
+/// an output is that of its call and `_output`.
 const CLIENTS_OWN: [(&str, &str); 4] = [
     ("local_shell_call", "local_shell"),
     ("shell_call", "shell"),
@@ -83,7 +83,7 @@ fn clients_own(call: &str) -> Option<&'static str> {
 #[derive(Default)]
 struct Conversation<'a> {
     messages: Vec<Message<'a>>,
-    /// The assistant's message that items are being gathered into.
+    /// The assistant's message into which items are being gathered.
     assistant: Option<Message<'a>>,
     /// Images of tool results, until the last of those results is written.
     images: Vec<Part<'a>>,
@@ -156,8 +156,8 @@ impl<'a> Conversation<'a> {
         instruct(&mut self.messages, content);
     }
 
-    /// Adds the assistant's text. Text after text begins another message, text after calls does
-    /// not: the results of the calls must follow their message.
+    /// Adds the assistant's text. Text after text begins a new message. Text after calls does not,
+    /// because the results of the calls must directly follow their message.
     fn said(&mut self, content: Content<'a>) {
         if self
             .assistant
@@ -211,7 +211,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// The result of a tool that nobody called, as Codex sends it for automations.
+    /// Adds the result of a tool that no call asked for, as Codex sends it for automations.
     fn uncalled(
         &mut self,
         item: &Item<'a>,
@@ -247,7 +247,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Thoughts that led to nothing are no message.
+    /// Completes the assistant's message. A message of thoughts alone is dropped.
     fn flush_assistant(&mut self) {
         self.messages.extend(self.assistant.take().filter(Message::says_something));
     }

@@ -1,4 +1,4 @@
-//! The items of a response's `output`, and what their events are called.
+//! The items of a response's `output`, and the names of their events.
 
 use protocol::json;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::chat::Part;
 /// An item that is being written.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// Unique in the response, as `msg_…`.
+    /// Unique in the response, such as `msg_…`.
     pub(super) id: String,
     /// Its place in `output`.
     pub(super) index: usize,
@@ -27,7 +27,7 @@ enum Shape {
     Call { call_id: String, called: NamedTool },
 }
 
-/// How far an item is.
+/// The status of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Status {
@@ -41,14 +41,14 @@ pub(super) enum Status {
 pub(super) struct Events {
     pub(super) delta: &'static str,
     pub(super) done: &'static str,
-    /// The field of `done` that holds everything.
+    /// The field of the `done` event that holds the whole text.
     pub(super) field: &'static str,
     /// The fields of every delta beside its text, as JSON with a leading comma.
     pub(super) more: &'static str,
 }
 
 impl Item {
-    /// An item for a part of an answer. `answer` is the id that its ids are made of.
+    /// An item for a part of an answer. `answer` is the id from which the item's ids are made.
     pub(super) fn of(part: &Part, index: usize, answer: &str, names: &Names) -> Self {
         let shape = match part {
             Part::Reasoning => Shape::Reasoning,
@@ -78,7 +78,7 @@ impl Item {
         })
     }
 
-    /// The one piece of content of an item that is no call, as JSON with or without its text.
+    /// The one piece of content, as JSON with or without its text; `None` for a call.
     pub(super) fn part_json(&self, with_text: bool) -> Option<String> {
         let text = if with_text { self.text.as_str() } else { "" };
         self.piece_of(text).map(|piece| json::write(&piece))
@@ -95,8 +95,8 @@ impl Item {
         }
     }
 
-    /// The text that must be added once the item is complete: arguments are an object, be it
-    /// an empty one.
+    /// The text that must be added once the item is complete. Arguments must be an object, so empty
+    /// ones become `{}`.
     pub(super) fn missing(&self) -> &'static str {
         let is_call = matches!(self.shape, Shape::Call { .. });
         if is_call && !self.is_custom() && self.text.trim_ascii().is_empty() { "{}" } else { "" }

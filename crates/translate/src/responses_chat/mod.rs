@@ -1,4 +1,4 @@
-//! A Responses client, a Chat Completions provider.
+//! From a Responses client to a Chat Completions provider.
 //!
 //! | In the request | What becomes of it |
 //! | --- | --- |
@@ -33,7 +33,7 @@ pub use request::request;
 use self::echo::Echo;
 use crate::{Context, answer::Answer, chat::FromChat, refusal::ClientNames};
 
-/// The fates of a request's fields, for refusals of a second step.
+/// The client's names of fields, for refusals by a second translation.
 pub(crate) const NAMES: ClientNames = ClientNames {
     fields: &[
         ("max_tokens", "max_output_tokens"),
@@ -49,7 +49,7 @@ pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
     FromChat::new(answer::Response::new(context, request))
 }
 
-/// The response to a request whose answer has not begun, as a `response` object. `request` is the client's own body.
+/// The `response` object for a request that still waits for its answer. `request` is the client's own body.
 pub fn waiting(context: &Context, request: &[u8]) -> String {
     let begun = Echo::of(context, request).fields;
     format!(

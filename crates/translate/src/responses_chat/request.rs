@@ -19,8 +19,8 @@ use crate::{
     ids,
 };
 
-/// Makes a Chat Completions request of a Responses request. See the [module](super) for what
-/// becomes of each parameter.
+/// Makes a Chat Completions request from a Responses request. The [module](super) says what becomes
+/// of each parameter.
 ///
 /// # Errors
 /// [`BadRequest`] for what cannot be carried over.
@@ -30,7 +30,7 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     Ok(json::write(&request.into_chat()?).into_bytes())
 }
 
-/// Of each message that the request becomes, the item that it is made of.
+/// For each message that the request becomes: the index of the item that it is made from.
 pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
     let chat = fields::body::<Request<'_>>(body).and_then(Request::into_chat);
     chat.into_iter().flat_map(|chat| chat.messages).map(|message| message.origin).collect()
@@ -138,7 +138,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The values that every server with this parameter knows.
+/// The effort, in words that every server with this parameter knows.
 fn effort(reasoning: Reasoning<'_>) -> Option<Cow<'_, str>> {
     let Text(effort) = reasoning.effort?;
     Some(match effort.as_ref() {
@@ -188,7 +188,7 @@ fn tool_choice<'a>(raw: &'a RawValue, tools: &mut Tools<'a>) -> Result<ToolChoic
     }
 }
 
-/// `auto`, `none` or `required`. A model cannot be made to call one of no tools.
+/// `auto`, `none` or `required`. `required` is refused if no tool is offered.
 fn mode<'a>(word: &str, tools: &Tools<'a>) -> Result<ToolChoice<'a>, BadRequest> {
     match word {
         "auto" => Ok(ToolChoice::Mode("auto")),
@@ -217,7 +217,7 @@ fn not_here(kind: &str) -> BadRequest {
 }
 
 impl Choice<'_> {
-    /// The name of an offered tool.
+    /// The name in Chat Completions of the tool that is named; an error if it is not offered.
     fn offered(&self, tools: &Tools<'_>) -> Result<String, BadRequest> {
         let name = self.name.as_ref().map_or("", |Text(name)| name);
         let space = self.namespace.as_ref().map(|Text(space)| space.as_ref());
@@ -230,7 +230,7 @@ impl Choice<'_> {
         Err(BadRequest::new("tool_choice", message))
     }
 
-    /// Leaves only these tools. Hosted ones were left out before.
+    /// Keeps only the allowed tools. Hosted ones were left out before.
     fn allow<'a>(&self, tools: &mut Tools<'a>) -> Result<ToolChoice<'a>, BadRequest> {
         let allowed = self.tools.iter().flatten().filter(|choice| !is_hosted(&choice.kind.0));
         let names: Vec<_> =

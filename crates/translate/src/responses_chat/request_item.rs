@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::chat_request::{Content, ImageUrl, Part, join};
 
-/// A raw item of the request: the fields of all types together.
+/// A raw item of the request, with the fields of all types.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Item<'a> {
@@ -51,13 +51,13 @@ impl<'a> Item<'a> {
         parts(self.content.ok_or_else(missing)?, &path)
     }
 
-    /// The id of the call; `None` where it is missing, `null` or empty.
+    /// The id of the call; `None` if it is missing, `null` or empty.
     pub(super) fn call_id(&self, path: &str) -> Result<Option<Cow<'a, str>>, BadRequest> {
         let id = self.call_id.map(|raw| fields::text(Some(raw), format!("{path}.call_id")));
         Ok(id.transpose()?.filter(|id| !id.is_empty()))
     }
 
-    /// The id of the call that it is the output of. Outputs of `local_shell` name it as their own.
+    /// The id of the call whose output this is. Outputs of `local_shell` have it in `id`.
     pub(super) fn answers(&self, path: &str) -> Result<Option<Cow<'a, str>>, BadRequest> {
         let own = self
             .id
@@ -72,13 +72,13 @@ impl<'a> Item<'a> {
         fields::text(self.name, format!("{path}.name"))
     }
 
-    /// The arguments for a tool of the client's own.
+    /// The arguments of a call of a tool that the client runs itself.
     pub(super) fn action(&self) -> Cow<'a, str> {
         let action = self.action.or(self.operation).map_or("{}", RawValue::get);
         Cow::Borrowed(action)
     }
 
-    /// A function's arguments; none at all is an empty object, as servers demand JSON.
+    /// A function's arguments. Empty arguments become `{}`, because servers require JSON.
     pub(super) fn arguments(&self, path: &str) -> Result<Cow<'a, str>, BadRequest> {
         let arguments = fields::text(self.arguments, format!("{path}.arguments"))?;
         Ok(if arguments.trim().is_empty() { Cow::Borrowed("{}") } else { arguments })
@@ -122,8 +122,8 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The parts of an output. What is neither text nor a list of parts is given as its JSON: a shell's output
-/// is an object for each command.
+/// The parts of an output. If it is neither text nor a list of parts, it becomes a text with its JSON, as
+/// a shell's list of objects does.
 fn output_parts<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
     #[derive(Deserialize)]
     struct OutputPart<'a> {
@@ -152,7 +152,7 @@ fn output_parts<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<Part<'a>>, BadR
 /// The text of a tool's message whose result has only images.
 pub(super) const IMAGES_FOLLOW: &str = "The result is in the next message.";
 
-/// The texts of a thought, one to a line. Pieces without one are left out.
+/// The texts of a thought; each begins a line. Pieces without text are left out.
 fn thought_text<'a>(raw: &'a RawValue, path: &str) -> Result<Cow<'a, str>, BadRequest> {
     let pieces = match TextOrList::read(raw, path)? {
         TextOrList::Text(text) => return Ok(text),

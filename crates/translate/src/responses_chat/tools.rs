@@ -1,4 +1,4 @@
-//! The tools of a request, and by what names they go in Chat Completions.
+//! The tools of a request, and their names in Chat Completions.
 //!
 //! Chat Completions has functions only, in one flat list. A custom tool becomes a function with the
 //! one parameter `input`; a function in a namespace becomes `NAMESPACE__NAME`. [`Names`] leads back.
@@ -17,7 +17,7 @@ use crate::{
     ids, schema,
 };
 
-/// Tools that the API's own servers run. They are left out: a model may do without.
+/// Tools that the API's own servers run. They are left out, since a model may do without them.
 const HOSTED: [&str; 5] = [
     "web_search",
     "code_interpreter",
@@ -26,8 +26,8 @@ const HOSTED: [&str; 5] = [
     "programmatic_tool_calling",
 ];
 
-/// Hosted tools that provide the user's own data. They are refused: a model without that data would
-/// invent it.
+/// Hosted tools that provide the user's own data. They are refused, since a model without that data
+/// would make it up.
 const OF_THE_USER: [(&str, &str); 2] = [
     ("file_search", "it looks into files that are kept at OpenAI"),
     ("mcp", "OpenAI's own servers ask the MCP server that it names"),
@@ -36,7 +36,7 @@ const OF_THE_USER: [(&str, &str); 2] = [
 /// The tools of a request in the shape of Chat Completions.
 #[derive(Debug, Default)]
 pub(super) struct Tools<'a> {
-    /// Each with another name.
+    /// The tools; no two have the same name.
     pub(super) offered: Vec<Tool<'a>>,
     pub(super) names: Names,
 }
@@ -88,7 +88,7 @@ impl<'a> Tools<'a> {
     }
 }
 
-/// The name that a tool goes by in Chat Completions, where names have bounds.
+/// The name of a tool in Chat Completions, which bounds the length and characters of names.
 pub(super) fn chat_name<'n>(namespace: Option<&str>, name: &'n str) -> Cow<'n, str> {
     let whole = match namespace {
         None => Cow::Borrowed(name),
@@ -111,9 +111,9 @@ pub(super) struct NamedTool {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// With JSON.
+    /// A function, which takes JSON.
     Function,
-    /// With text.
+    /// A custom tool, which takes text.
     Custom,
 }
 
@@ -129,14 +129,15 @@ impl Names {
         read.names
     }
 
-    /// The client's tool for this function. An unknown name counts as a function.
+    /// The client's tool for this name in Chat Completions. An unknown name counts as a function of
+    /// that name.
     pub(super) fn called(&self, chat_name: &str) -> NamedTool {
         let unknown =
             || NamedTool { kind: Kind::Function, name: chat_name.to_owned(), namespace: None };
         self.0.get(chat_name).cloned().unwrap_or_else(unknown)
     }
 
-    /// Whether a tool goes by this name.
+    /// Whether a tool has this name in Chat Completions.
     pub(super) fn contains(&self, chat_name: &str) -> bool {
         self.0.contains_key(chat_name)
     }
@@ -173,7 +174,7 @@ struct Format<'a> {
 }
 
 impl<'a> RawTool<'a> {
-    /// How it is called; `None` for a tool that is left out.
+    /// The kind of tool; `None` for a tool that is left out.
     fn called_as(&self, path: &str) -> Result<Option<Kind>, BadRequest> {
         match self.kind.0.as_ref() {
             "function" => Ok(Some(Kind::Function)),

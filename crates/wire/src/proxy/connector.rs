@@ -17,7 +17,7 @@ use super::{Proxies, ProxyError};
 type Failure = Box<dyn Error + Send + Sync>;
 type Stream = TokioIo<TcpStream>;
 
-/// Connects by the proxy of an address where there is one, and by another connector elsewhere.
+/// Connects by the proxy of an address if there is one, and by another connector otherwise.
 #[derive(Debug, Clone)]
 pub struct ByProxy<C> {
     directly: C,

@@ -23,13 +23,14 @@ enum Hosts {
     All,
     /// A domain, and all names below it.
     Domain(String),
-    /// The addresses that have the first bits in common with this one; the second field is their number.
+    /// The addresses whose first bits are those of this address; the second field is the number of bits.
     Network(IpAddr, u8),
 }
 
 impl Exempt {
     /// Reads a list: names, suffixes with or without a dot or `*.` before them, addresses, networks
-    /// (`10.0.0.0/8`) and `*`, each with `:PORT` or without. An entry of no such form exempts nothing.
+    /// (`10.0.0.0/8`) and `*`, each with `:PORT` or without. An entry of any other form exempts
+    /// nothing.
     pub(super) fn parse(list: &str) -> Self {
         let entries = list.split([',', ' ', '\t', ';']).map(str::trim);
         Self(entries.filter_map(Entry::parse).take(MAX_ENTRIES).collect())
@@ -104,7 +105,7 @@ fn is_localhost(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Whether an address is this machine's own, or one that no router passes on.
+/// Whether an address is a loopback, unspecified or link-local one: routers pass none of them on.
 fn is_near(address: IpAddr) -> bool {
     let is_link_local = match address {
         IpAddr::V4(address) => address.is_link_local(),

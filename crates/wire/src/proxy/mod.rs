@@ -1,12 +1,13 @@
 //! The HTTP proxies that this machine's environment names.
 //!
-//! `HTTPS_PROXY` is for `https` and `wss`, `HTTP_PROXY` for `http` and `ws`, `ALL_PROXY` for both where
-//! its own is not set; `NO_PROXY` lists what is reached directly. Each may be written in small letters,
-//! which then come first. A proxy is asked for a tunnel (`CONNECT`), whatever is spoken in it.
+//! `HTTPS_PROXY` is for `https` and `wss`, and `HTTP_PROXY` for `http` and `ws`. `ALL_PROXY` stands in
+//! for either one that is not set. `NO_PROXY` lists the hosts that are reached directly. Each name may
+//! be in lower case; if both spellings are set, lower case wins. A proxy is always asked for a tunnel
+//! (`CONNECT`), also for clear HTTP.
 //!
-//! - `exempt`: what is reached directly
-//! - `tunnel`: the question to a proxy, and its answer
-//! - `connector`: the same for HTTP clients
+//! - `exempt`: the hosts that are reached directly
+//! - `tunnel`: the request to a proxy, and its answer
+//! - `connector`: connections by a proxy for HTTP clients
 
 mod connector;
 mod exempt;
@@ -52,7 +53,7 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// Those of this process's environment, read once.
+    /// The proxies of this process's environment, which is read once.
     #[expect(clippy::disallowed_methods, reason = "the variables are no settings of Warren's")]
     pub fn of_environment() -> &'static Self {
         static PROXIES: OnceLock<Proxies> = OnceLock::new();
@@ -65,7 +66,7 @@ impl Proxies {
         NONE.get_or_init(Self::default)
     }
 
-    /// Those that an environment names. `value` gives the value of a variable.
+    /// The proxies that an environment names. `value` gives the value of a variable.
     pub fn read(value: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| {
             let given = value(&name.to_ascii_lowercase()).filter(|text| !text.trim().is_empty());
@@ -81,8 +82,8 @@ impl Proxies {
         }
     }
 
-    /// The proxy by which a host is reached; `None`: directly. This machine, and what is on its own
-    /// link, is always reached directly. `secure`: by TLS.
+    /// The proxy by which a host is reached; `None`: the host is reached directly. This machine and
+    /// link-local addresses are always reached directly. `secure`: whether the connection uses TLS.
     ///
     /// # Errors
     /// [`BadProxy`] when the variable that decides cannot be used.

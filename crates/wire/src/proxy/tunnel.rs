@@ -1,4 +1,4 @@
-//! The question to a proxy for a tunnel, and its answer.
+//! The request to a proxy for a tunnel, and its answer.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use super::{BadProxy, Proxy, authority, bare};
 /// The longest head of a proxy's answer.
 const MAX_HEAD: usize = 16 * 1024;
 
-/// Why a proxy opened no tunnel. Its name and password are not in it.
+/// Why a proxy opened no tunnel. The error never contains the name and password for the proxy.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     /// The environment names no usable proxy.
@@ -52,7 +52,7 @@ pub enum ProxyError {
 }
 
 impl Proxy {
-    /// Connects to the proxy, and by it to `host`. The caller sets the deadline.
+    /// Connects to the proxy, and through it to `host`. Has no deadline: the caller must set one.
     ///
     /// # Errors
     /// [`ProxyError`] when there is no tunnel.
@@ -152,7 +152,8 @@ fn status(head: &str) -> Option<StatusCode> {
     line.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Whether a 407 takes Basic. One that does not say takes what is usual.
+/// Whether a 407 answer accepts Basic authentication. An answer that names no scheme counts as
+/// accepting it.
 fn offers_basic(head: &str) -> bool {
     let offers = head.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;

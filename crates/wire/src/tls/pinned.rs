@@ -13,11 +13,11 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::trust::Trust;
 
-/// Verifies that a server shows the one certificate that is meant.
+/// Verifies that a server shows the certificate that is known by its fingerprint.
 #[derive(Debug)]
 pub(super) struct Pinned {
     fingerprint: Fingerprint,
-    /// For servers that are called by a name.
+    /// What also accepts the certificate of a server that is called by a name.
     usual: Option<Trust>,
     algorithms: Arc<CryptoProvider>,
 }

@@ -26,7 +26,7 @@ pub(super) struct Trust {
     usual: Arc<WebPkiServerVerifier>,
     /// The SHA-256 of each certificate that is trusted.
     trusted: Vec<[u8; 32]>,
-    /// That of the certificate of this machine's own server.
+    /// The SHA-256 of the certificate of this machine's own server.
     own: Option<[u8; 32]>,
 }
 
@@ -46,8 +46,8 @@ impl Trust {
         Ok(Self { usual, trusted, own: None })
     }
 
-    /// Takes this certificate for its server by whatever name that is reached: only that server has its key, and
-    /// on its own machine it is reached by an address.
+    /// Accepts this certificate whatever name its server is called by. Only that server has the key, and on its
+    /// own machine it is called by an address.
     pub(super) fn with_own(self, certificate: Option<&CertificateDer<'_>>) -> Self {
         Self { own: certificate.and_then(|certificate| sha256(certificate)), ..self }
     }

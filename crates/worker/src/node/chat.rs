@@ -1,4 +1,4 @@
-//! A task as a request of the Chat Completions API, and the text of its answer. Pure.
+//! A task as a request of the Chat Completions API, and the text of its answer (pure).
 
 use protocol::{
     failure::Failure,
@@ -26,7 +26,7 @@ pub(super) fn request(model: &str, task: &Task) -> Vec<u8> {
         model,
         stream: true,
         messages: leading.into_iter().chain(messages).collect(),
-        // A limit of nothing is a server's way to set none.
+        // A server that sets no limit sends 0.
         max_tokens: Some(*max_new_tokens).filter(|limit| *limit > 0),
         temperature: *temperature,
     };
@@ -68,7 +68,7 @@ impl TextOf {
         self.0.feed(chunk, text)
     }
 
-    /// Whether all of the text is there.
+    /// Whether the text is complete.
     pub(super) fn is_over(&self) -> bool {
         self.0.is_over()
     }
@@ -82,15 +82,15 @@ impl TextOf {
     }
 }
 
-/// Writes what the model says, and why it does not say more. Thoughts and calls of tools have no
-/// place in the node protocol.
+/// Writes the text of the model, and its refusals. Thoughts and calls of tools have no place in the
+/// node protocol.
 #[derive(Debug, Default)]
 struct TextOnly {
     wanted: bool,
 }
 
 impl Writer for TextOnly {
-    /// No stream of events: an error in the answer is then an error here.
+    /// Not a stream of events, so that an error in the answer becomes a [`BadAnswer`].
     fn body(&self) -> Body {
         Body::Json
     }

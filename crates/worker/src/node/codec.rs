@@ -17,20 +17,20 @@ use crate::{
     outcome::Outcome,
 };
 
-/// A server that wants this node keeps the connection for longer than this. It has no other word
-/// for it.
+/// A server that keeps the connection for this long has accepted the node. The protocol has no
+/// message for that.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// After this many beats without a sign of life a Warren is gone.
+/// After this many beats without a sign of life, a Warren counts as gone.
 const SILENT_BEATS: u32 = 2;
 
 /// Close code: a task failed here (towards a Warren).
 const FAILED: u16 = 1011;
 
-/// Close code: the server stops for now.
+/// Close code: the server goes away for a while.
 const GOING_AWAY: u16 = 1001;
 
-/// Close code: the server does not want this node as it is.
+/// Close code: the server does not accept this node as it is.
 const POLICY: u16 = 1008;
 
 /// The codec's events beside frames.
@@ -46,7 +46,7 @@ pub(crate) struct NodeCodec<'a> {
     model: &'a str,
     outbox: Outbox,
     slot: &'a mut TaskSlot,
-    /// Whether the server is a Warren, which takes the end of the connection as the failure of its
+    /// Whether the server is a Warren, which takes the end of the connection for the failure of its
     /// task.
     warren: bool,
     since: Instant,
@@ -78,7 +78,7 @@ impl<'a> NodeCodec<'a> {
         }
     }
 
-    /// Handles a failed task. Returns how the connection ends, if it does.
+    /// Handles a failed task. Returns the outcome if the connection must end.
     fn failed(&mut self, ended: Result<Result<(), TaskFailure>, JoinError>) -> Option<Outcome> {
         let failed = match ended {
             Ok(Err(failed)) => failed,
@@ -87,7 +87,8 @@ impl<'a> NodeCodec<'a> {
         let (name, task) = (&self.context.name, self.slot.running());
         let words = format!("a task failed: {failed}");
         tracing::error!(name, task, "{words}");
-        // A Warren takes the end of the connection as the failure; a stock server finds it in the text.
+        // A Warren takes the end of the connection for the failure. At a stock server, only the text
+        // can tell of it.
         if self.warren {
             self.slot.done();
         } else {
@@ -95,7 +96,8 @@ impl<'a> NodeCodec<'a> {
         }
         match failed {
             failed if self.warren && failed.is_the_tasks_own() => Some(Outcome::Spent(words)),
-            // A server that reads nothing would not read about the failure either.
+            // A server that reads nothing would not read of the failure either, so the connection
+            // ends.
             failed if self.warren || failed.is_unread() => Some(self.lost(words)),
             _ => None,
         }
@@ -145,8 +147,8 @@ impl Codec for NodeCodec<'_> {
         self.warren
     }
 
-    /// Stock servers of this protocol send nothing while they have no tasks: their silence means nothing. A
-    /// Warren answers pings.
+    /// Only a Warren, which answers pings, can be too silent. Stock servers send nothing while they have no
+    /// tasks.
     fn on_beat(&mut self, heard: Instant) -> Option<Outcome> {
         if self.silence.beat(heard) >= SILENT_BEATS && self.warren {
             return Some(self.lost(silent(heard)));
@@ -205,7 +207,8 @@ impl Codec for NodeCodec<'_> {
                 self.slot.forget();
             }
             _ if self.warren || self.leaving => self.slot.forget(),
-            // A stock server still waits for the task: it goes on over the next connection.
+            // A stock server still waits for the task, so the task goes on over the next
+            // connection.
             _ => self.slot.cut(),
         }
     }

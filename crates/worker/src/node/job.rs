@@ -15,11 +15,11 @@ use super::{
 };
 use crate::{job::wait_for_end, lent::LoadGuard, order::Order};
 
-/// The most that is read of a backend's refusal, in bytes.
+/// The most bytes of a backend's refusal that are read.
 const MAX_REFUSAL: usize = 16 * 1024;
 
-/// How long a task holds its slot while nobody reads its answer: the server does not read, or is not
-/// connected.
+/// How long a task keeps its slot while its answer is not read, because the server does not read or
+/// is not connected.
 const UNREAD: Duration = Duration::from_secs(5 * 60);
 
 /// A task in its own future. Dropping it closes the backend's connection at once.
@@ -34,13 +34,13 @@ pub(super) struct TaskJob {
 /// Why a task was not done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TaskFailure {
-    /// The backend gave no answer, or not the whole of it.
+    /// The backend gave no answer, or an incomplete one.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The backend does not want to answer.
+    /// The backend refused the request.
     #[error("{words}")]
     Refused { status: StatusCode, words: String },
-    /// The backend's bytes are no answer.
+    /// The backend's bytes are not an answer.
     #[error("{0}")]
     Answer(#[from] BadAnswer),
     /// The server takes nothing of the answer.
@@ -52,7 +52,7 @@ pub(crate) enum TaskFailure {
 }
 
 impl TaskFailure {
-    /// Whether the task itself is wrong, such as one that is too long for the model.
+    /// Whether the task itself is at fault, for example because it is too long for the model.
     pub(super) fn is_the_tasks_own(&self) -> bool {
         use StatusCode as Status;
         let own = [Status::BAD_REQUEST, Status::PAYLOAD_TOO_LARGE, Status::UNPROCESSABLE_ENTITY];
@@ -77,7 +77,7 @@ impl TaskJob {
     /// Runs to the end of the task.
     ///
     /// # Errors
-    /// [`TaskFailure`], which the server has not heard.
+    /// [`TaskFailure`], of which the server does not know yet.
     pub(super) async fn run(self) -> Result<(), TaskFailure> {
         let _slot = self.lent.slot().await;
         let Answer { status, headers, body } = self.lent.send(&mut self.order(), true).await?;
@@ -107,7 +107,8 @@ impl TaskJob {
         }
     }
 
-    /// Sends all text. Returns the body if the backend has not ended it, though the text is complete.
+    /// Sends all text. Returns the body if the text is complete but the backend has not ended the
+    /// body yet.
     async fn forward(
         &self,
         mut reader: TextOf,
@@ -117,7 +118,7 @@ impl TaskJob {
             let (bytes, mut text) = (bytes?, Vec::new());
             self.lent.count_bytes(bytes.len());
             let read = reader.feed(&bytes, &mut text);
-            // The text before a fault is sent, too.
+            // The text before a fault is sent as well.
             self.say(&text).await?;
             read?;
             if reader.is_over() {
@@ -134,7 +135,7 @@ impl TaskJob {
     async fn say(&self, text: &[u8]) -> Result<(), TaskFailure> {
         let text = str::from_utf8(text).map_err(|error| BadAnswer(error.to_string()))?;
         let saying = self.reply.say(self.task.id, text);
-        // Each piece has its own time: a long answer that is read slowly is not cut off.
+        // The time-out is for each piece, so that a long answer that is read slowly is not cut off.
         timeout(UNREAD, saying).await.map_err(|_| TaskFailure::Unread)
     }
 }

@@ -31,11 +31,11 @@ struct SharedQueue {
 struct ReplyQueue {
     frames: VecDeque<Bytes>,
     bytes: usize,
-    /// Whether there has been text of this task.
+    /// Whether any text of this task was queued.
     begun: bool,
     /// The connection that takes the frames, if there is one.
     outbox: Option<Outbox>,
-    /// Whether that connection knows that there are frames.
+    /// Whether that connection's outbox has this queue as a source.
     notified: bool,
 }
 
@@ -56,15 +56,15 @@ impl Reply {
         self.push(end_frame(task));
     }
 
-    /// Ends a task that failed, with a text that says so to its reader: without the end a stock
-    /// server would keep its slot, and without the text nobody would know.
+    /// Ends a task that failed, with a text that tells its reader of the failure. Without the end,
+    /// a stock server would keep the slot taken.
     pub(super) fn fail(&self, task: i32, why: &str) {
         let before = if self.lock().begun { "\n\n" } else { "" };
         self.push(text_frame(task, &format!("{before}[error: {why}]")));
         self.end(task);
     }
 
-    /// Drops the queue: another task begins, or nobody wants this one any more.
+    /// Drops the queued frames: another task begins, or this one was given up.
     pub(super) fn clear(&self) {
         let mut state = self.lock();
         state.frames.clear();
@@ -79,7 +79,7 @@ impl Reply {
         self.lock().frames.is_empty()
     }
 
-    /// From now on this connection takes the frames.
+    /// Makes this connection take the frames from now on.
     pub(super) fn attach(&self, outbox: Outbox) {
         let mut state = self.lock();
         state.outbox = Some(outbox);
@@ -100,16 +100,16 @@ impl Reply {
         self.notify(state);
     }
 
-    /// Tells the connection that there are frames, unless it knows.
+    /// Tells the connection that there are frames, unless it knows already.
     fn notify(&self, mut state: MutexGuard<'_, ReplyQueue>) {
         if state.notified || state.frames.is_empty() {
             return;
         }
-        // Without a connection the frames wait; the next one is notified when it is attached.
+        // Without a connection, the frames wait; `attach` notifies the next one.
         let Some(outbox) = state.outbox.clone() else { return };
         state.notified = true;
         drop(state);
-        // A connection that is closed takes nothing; the next one is notified when it is attached.
+        // A closed connection takes nothing; `attach` notifies the next one.
         let _ = outbox.push_source(Box::new(self.clone()));
     }
 
@@ -129,7 +129,8 @@ impl FrameSource for Reply {
         let mut state = self.lock();
         let frame = state.frames.pop_front();
         state.bytes -= frame.as_ref().map_or(0, Bytes::len);
-        // Under the lock: a frame that is pushed now is either seen here or notifies the connection again.
+        // Set under the lock: a frame that is pushed meanwhile is either seen here, or notifies the
+        // connection again.
         state.notified = !state.frames.is_empty();
         let more = state.notified;
         drop(state);

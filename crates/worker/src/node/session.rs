@@ -1,4 +1,4 @@
-//! One connection of a node. Pure: frames in, actions out.
+//! The tasks of one connection of a node (pure): frames in, actions out.
 
 use protocol::node::{ServerMessage, Stop, Task};
 
@@ -7,16 +7,16 @@ use protocol::node::{ServerMessage, Stop, Task};
 pub(super) enum Action {
     /// Begin this task, in place of one that was carried over.
     Start(Task),
-    /// Stop the task that runs. Nothing more is said about it.
+    /// Stop the running task, and send nothing more of it.
     Stop,
 }
 
-/// The one task that a connection may have. A task that cannot be processed is only logged: the server ends
-/// it when its time is over.
+/// The one task that a connection may have. A task that cannot be accepted is only logged; the server ends
+/// it by its own time-out.
 #[derive(Debug, Default)]
 pub(super) struct TaskSession {
     running: Option<i32>,
-    /// The task that runs is of an earlier connection.
+    /// Whether the running task came over an earlier connection.
     carried: bool,
     draining: bool,
 }
@@ -27,7 +27,7 @@ impl TaskSession {
         self.running.is_some()
     }
 
-    /// The task that runs.
+    /// The id of the running task.
     pub(super) fn running(&self) -> Option<i32> {
         self.running
     }
@@ -37,8 +37,8 @@ impl TaskSession {
         self.draining = true;
     }
 
-    /// The connection is gone, and the task goes on. If the server sends another task over the next
-    /// connection, it has given this one up.
+    /// The connection is gone, and its task goes on. If the server sends another task over the next
+    /// connection, it has given this task up.
     pub(super) fn carry(&mut self) {
         self.carried = true;
     }
@@ -48,7 +48,7 @@ impl TaskSession {
         self.running = None;
     }
 
-    /// A text frame.
+    /// Handles a text frame of the server.
     pub(super) fn on_text(&mut self, text: &str) -> Option<Action> {
         match ServerMessage::decode(text) {
             Ok(ServerMessage::Task(task)) => self.on_task(task),

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::lent::LoadGuard;
 
-/// How long a task is kept without a connection. Stock servers give one up after this.
+/// How long a task is kept without a connection. Stock servers give a task up after this time.
 const KEPT: Duration = Duration::from_secs(600);
 
 /// One slot, over all its connections.
@@ -37,12 +37,12 @@ impl TaskSlot {
         usize::from(self.session.is_busy() || !self.reply.is_empty())
     }
 
-    /// The task that runs.
+    /// The id of the running task.
     pub(super) fn running(&self) -> Option<i32> {
         self.session.running()
     }
 
-    /// A new connection takes the frames that wait.
+    /// Attaches a new connection, which takes the waiting frames.
     pub(super) fn attach(&mut self, outbox: Outbox) {
         self.cut = None;
         self.reply.attach(outbox);
@@ -51,7 +51,7 @@ impl TaskSlot {
     /// The connection is gone; the task goes on.
     pub(super) fn cut(&mut self) {
         self.cut = Some(Instant::now());
-        // From now on another task of the server replaces this one.
+        // From now on, another task of the server replaces this one.
         self.session.carry();
         self.reply.detach();
     }
@@ -70,12 +70,12 @@ impl TaskSlot {
         self.session.drain();
     }
 
-    /// A request in a text frame of the server.
+    /// Handles a text frame of the server.
     pub(super) fn on_text(&mut self, text: &str) -> Option<Action> {
         self.session.on_text(text)
     }
 
-    /// Begins a task. One that was carried over is dropped: the server has given it up.
+    /// Begins a task. Drops a task that was carried over, since the server has given that one up.
     pub(super) fn start(&mut self, model: &str, task: Task, lent: LoadGuard) {
         self.stop();
         let reply = self.reply.clone();
@@ -84,13 +84,13 @@ impl TaskSlot {
         self.job.spawn(job.run().instrument(span));
     }
 
-    /// Stops the running task, and with it the backend's answer. Nothing more is sent of it.
+    /// Stops the running task and its backend's answer. Nothing more of it is sent.
     pub(super) fn stop(&mut self) {
         self.job = JoinSet::new();
         self.reply.clear();
     }
 
-    /// The end of the running task. Pending while no task runs.
+    /// Waits for the end of the running task; for ever if no task runs.
     pub(super) async fn ended(&mut self) -> Result<Result<(), TaskFailure>, JoinError> {
         match self.job.join_next().await {
             Some(ended) => ended,
@@ -108,7 +108,8 @@ impl TaskSlot {
         self.session.ended();
     }
 
-    /// The running task has failed: its last text says so, and the server has its slot back.
+    /// Ends a running task that has failed: its last text says so, and the server gets its slot
+    /// back.
     pub(super) fn fail(&mut self, why: &str) {
         self.job = JoinSet::new();
         if let Some(task) = self.session.running() {

@@ -1,5 +1,5 @@
-//! The connections of one backend to one server: a set for each model that it offers, a connection
-//! for each task at once.
+//! The connections of one backend to one server: for each model that it offers, one connection for
+//! each slot.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use crate::{config::LinkProtocol, context::LinkContext, link, outcome::WorkerEnd
 /// The most connections of one backend to one server.
 pub(crate) const MAX_CONNECTIONS: usize = 1024;
 
-/// Keeps the connections of `backend`, which stands for all of them, until its shutdown. Returns how
-/// many tasks were cut off.
+/// Keeps the connections of one backend until its shutdown. `backend` is the context from which each
+/// connection's own is made. Returns how many tasks were cut off.
 pub(crate) async fn run(backend: LinkContext) -> WorkerEnd {
     let mut offers = backend.lent.offers();
     let mut slots = Slots { backend, models: HashMap::new(), tasks: JoinSet::new() };
     let mut cut_off = 0;
     loop {
         let models = offers.borrow_and_update().models.clone();
-        // Before the wait, so that the first offer is lent, too.
+        // Before the wait, so that the first offer is lent as well.
         slots.lend(&models);
         tokio::select! {
             biased;
@@ -29,7 +29,7 @@ pub(crate) async fn run(backend: LinkContext) -> WorkerEnd {
         }
     }
     while let Some(ended) = slots.tasks.join_next().await {
-        // A slot that has failed must not take the others down.
+        // A slot whose task has panicked must not end the others.
         cut_off += ended.unwrap_or_default().cut_off;
     }
     WorkerEnd { cut_off, gave_up: None }
@@ -37,13 +37,14 @@ pub(crate) async fn run(backend: LinkContext) -> WorkerEnd {
 
 struct Slots {
     backend: LinkContext,
-    /// The models that are lent, each with what ends its connections.
+    /// The models that are lent, each with the token that ends its connections.
     models: HashMap<String, CancellationToken>,
     tasks: JoinSet<WorkerEnd>,
 }
 
 impl Slots {
-    /// Lends exactly these models. What is no longer among them finishes its task and leaves.
+    /// Lends exactly these models. The connections of a model that is no longer among them finish
+    /// their tasks and end.
     fn lend(&mut self, models: &[String]) {
         self.models.retain(|model, stop| {
             let stays = models.contains(model);
@@ -57,7 +58,7 @@ impl Slots {
             if self.models.contains_key(model) {
                 continue;
             }
-            // Each model costs a connection for each slot: a long list must not flood the server.
+            // Each model takes a connection for each slot, so a long list would flood the server.
             if (self.models.len() + 1) * each > MAX_CONNECTIONS {
                 tracing::warn!(model, "not lent: more than {MAX_CONNECTIONS} connections");
                 return;

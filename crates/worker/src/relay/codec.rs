@@ -33,20 +33,22 @@ use crate::{
 /// How long a server may take to accept a registration.
 const REGISTER_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How often the load is reported unasked to a stock server, which makes it hand out queued work. After
-/// this many silent beats a stock server is gone.
+/// How often the load is reported to a stock server, which makes it hand out queued work. And after how
+/// many silent beats a stock server counts as gone.
 const STOCK_BEAT: Duration = Duration::from_secs(10);
 const STOCK_SILENT_BEATS: u32 = 9;
 
-/// How often a Warren is pinged, and after how many beats without a sign of life it is gone. So a
-/// worker whose network has changed dials again within half a minute.
+/// How often a Warren is pinged, and after how many beats without a sign of life it counts as gone.
+/// So a worker whose network has changed dials again within half a minute.
 const BEAT: Duration = Duration::from_secs(5);
 const SILENT_BEATS: u32 = 4;
 
-/// After this time a job is acknowledged. Most answers begin sooner, and tell as much.
+/// The time after which a job is acknowledged. Most answers begin sooner, and acknowledge the job
+/// by that.
 const ACKNOWLEDGE_AFTER: Duration = Duration::from_secs(1);
 
-/// How long a server may take to drain, if it does not say; and what it gets beyond that to close.
+/// How long a server may take to drain, if it does not say; and how much longer until it closes the
+/// link.
 const SERVER_DRAIN: Duration = Duration::from_secs(30);
 const SERVER_CLOSE: Duration = Duration::from_secs(10);
 
@@ -65,7 +67,7 @@ enum Due {
     Drain,
 }
 
-/// The link's state of a running job.
+/// What the link keeps for a running job.
 struct RunningJob {
     /// Its path, in the JSON form.
     path: String,
@@ -85,9 +87,9 @@ pub(crate) struct RelayCodec<'a> {
     changes: ModelChanges,
     running: HashMap<u32, RunningJob>,
     offers: watch::Receiver<Offer>,
-    /// The offer when it was last looked at.
+    /// The offer as last seen by this link.
     offer: Offer,
-    /// The offer as the server knows it.
+    /// The offer that the server knows.
     announced: Offer,
     /// Whether the server waits for a fresh list.
     refresh: bool,
@@ -149,14 +151,14 @@ impl<'a> RelayCodec<'a> {
         }));
     }
 
-    /// Whether it loads and unloads models when the server says so: on its own machine's or owner's
-    /// servers, not for a room.
+    /// Whether it loads and unloads models at the server's request: for the owner's servers, but
+    /// not for a room.
     fn loads_models(&self) -> bool {
         let is_binary = self.form == Form::Binary;
         is_binary && self.context.room.is_none() && self.lent.backend().engines().is_some()
     }
 
-    /// Loads or unloads a model, and tells the server when that has ended.
+    /// Begins to load or unload a model. Its end is reported to the server.
     fn change_model(&mut self, number: u32, model: String, loads: bool) {
         if let Some(refused) = self.changes.start(self.lent, (number, model, loads)) {
             self.send_message(WorkerMessage::ModelDone(refused));
@@ -174,7 +176,7 @@ impl<'a> RelayCodec<'a> {
                 (Reply::Binary(reply), String::new())
             }
         };
-        // Before the task begins, as its credit may be granted with the next frame.
+        // Before the task begins, since the next frame may already grant credit.
         self.running.insert(number, RunningJob { path, credit });
         self.tasks.start(order, self.lent.count(), reply);
     }
@@ -186,7 +188,7 @@ impl<'a> RelayCodec<'a> {
         }
     }
 
-    /// Tells the server of the jobs that are here.
+    /// Tells the server which jobs have arrived.
     fn acknowledge(&mut self) {
         self.acknowledge_at = None;
         for job in self.requests.acknowledge() {
@@ -204,16 +206,18 @@ impl<'a> RelayCodec<'a> {
     /// The server has accepted the registration.
     fn on_registered(&mut self, ack: RegisterAck) -> Option<Outcome> {
         if self.context.room.is_some() && ack.room.is_none() {
-            // It would send this worker the requests of the whole server.
+            // The server ignored the room, and would send this worker the requests of the whole
+            // server.
             return Some(Outcome::Over(GiveUpReason::NoRooms));
         }
         self.registered = Some(Instant::now());
         self.acknowledges = ack.acknowledge;
-        // A drain that came first has a deadline of its own.
+        // A drain that was announced before the registration has set a deadline of its own, which
+        // stays.
         if matches!(self.deadline, Some((_, Due::Registration))) {
             self.deadline = None;
         }
-        // A stock server hands out what is queued on an update, not on a registration.
+        // A stock server hands out queued jobs on an update, but not on a registration.
         if !self.requests.is_draining() {
             self.report_models();
         }
@@ -238,7 +242,7 @@ impl<'a> RelayCodec<'a> {
 
     fn on_drain(&mut self, reason: Option<String>, timeout: Option<Duration>) {
         let wait = timeout.unwrap_or(SERVER_DRAIN).saturating_add(SERVER_CLOSE);
-        // A wait that no clock can hold is as good as none.
+        // If the time is too far away for the clock, there is no deadline.
         self.deadline = Instant::now().checked_add(wait).map(|at| (at, Due::Drain));
         self.context.events.send(&Event::Draining {
             server: self.context.server.to_string(),
@@ -250,7 +254,7 @@ impl<'a> RelayCodec<'a> {
     fn on_ended(&mut self, TaskEnd { number, panicked }: TaskEnd) {
         let request_id = self.requests.ended(number);
         let Some(RunningJob { path, .. }) = self.running.remove(&number) else { return };
-        // A task that panics tells the server nothing.
+        // A task that panicked has told the server nothing, so the link does.
         if let Some(request_id) = request_id.filter(|_| panicked) {
             let code = "worker_broke".to_owned().into();
             let message = "the worker failed at this request".to_owned();
@@ -276,7 +280,8 @@ impl<'a> RelayCodec<'a> {
 
     fn look_at_offer(&mut self) {
         self.offer = self.offers.borrow_and_update().clone();
-        // A stock server does not know facts, and hands out what is queued on each update.
+        // A stock server does not know facts, and each update makes it hand out queued jobs: so
+        // changed facts cause none.
         if self.form != Form::Binary {
             self.offer.facts = Arc::default();
         }
@@ -305,7 +310,7 @@ impl<'a> RelayCodec<'a> {
     }
 
     fn send(&self, frame: impl Into<Frame>) {
-        // A link that is closed says so when it is read next.
+        // If the link is closed, the next read reports it.
         let _ = self.outbox.push(frame);
     }
 }
@@ -330,7 +335,7 @@ impl Codec for RelayCodec<'_> {
             LinkEvent::ModelDone(done) => self.send_message(WorkerMessage::ModelDone(done)),
             LinkEvent::JobEnded(end) => {
                 self.on_ended(end);
-                // Those that ended with it cost no wake-up of their own.
+                // Jobs that ended at the same time are handled in the same wake-up.
                 while let Some(end) = self.tasks.try_ended() {
                     self.on_ended(end);
                 }
@@ -362,7 +367,8 @@ impl Codec for RelayCodec<'_> {
             Action::Pong { timestamp } => self.pong(timestamp),
             Action::Registered(ack) => return self.on_registered(ack),
             Action::Refresh => {
-                // Answered when the backend has been asked: the present list may be the stale one.
+                // Answered once the backend has been asked, since the present list may be out of
+                // date.
                 self.refresh = true;
                 self.lent.ask_to_refresh();
             }
@@ -377,7 +383,8 @@ impl Codec for RelayCodec<'_> {
     fn beats(&self) -> Interval {
         let every = if self.pings() { BEAT } else { STOCK_BEAT };
         let mut beats = interval_at(Instant::now() + every, every);
-        // A machine that slept must not beat several times at once: each beat counts as a silence.
+        // A machine that was asleep must not beat several times in a row, since each beat counts as
+        // a silence.
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beats
     }
@@ -405,7 +412,7 @@ impl Codec for RelayCodec<'_> {
         self.requests.jobs()
     }
 
-    /// Takes nothing new, and has the server send nothing new: an empty list of models is the protocol's
+    /// Takes no new jobs, and asks the server to send none. An empty list of models is the protocol's
     /// only way to say so.
     fn drain(&mut self) {
         self.requests.drain();
@@ -448,7 +455,8 @@ impl Codec for RelayCodec<'_> {
     }
 
     async fn end(mut self, link: Link, cause: Cause) {
-        // Before the close: the backend is released when the server hears that the link has ended.
+        // Before the close, so that the backend is released by the time the server sees the end of
+        // the link.
         self.tasks.shut_down().await;
         if cause == Cause::Shutdown {
             link.close(1000, "worker shutting down").await;

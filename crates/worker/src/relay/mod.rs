@@ -1,7 +1,7 @@
 //! Lends a backend over the relay protocol: many jobs at once on one link.
 //!
 //! - `codec`: the protocol on one link
-//! - `requests`: what a server's messages mean (pure)
+//! - `requests`: the meaning of a server's messages (pure)
 
 mod codec;
 mod model_changes;

@@ -10,10 +10,10 @@ use crate::lent::LentBackend;
 /// The most loads and unloads that run at once on a link.
 const MAX_CHANGES: usize = 64;
 
-/// How many bytes of a reason are sent.
+/// The most bytes of a reason that are sent.
 const MAX_REASON: usize = 2_000;
 
-/// The running loads and unloads of one link. Dropping it waits for none of them.
+/// The running loads and unloads of one link. Dropping this stops waiting for all of them.
 #[derive(Default)]
 pub(super) struct ModelChanges {
     tasks: JoinSet<Option<String>>,
@@ -21,7 +21,7 @@ pub(super) struct ModelChanges {
 }
 
 impl ModelChanges {
-    /// Begins to load or unload a model. Returns the answer if it does not begin.
+    /// Begins to load or unload a model. Returns the refusal if too many run already.
     pub(super) fn start(
         &mut self,
         lent: &Arc<LentBackend>,
@@ -40,13 +40,13 @@ impl ModelChanges {
         None
     }
 
-    /// Waits for the end of one, for ever if there is none. Cancel safe.
+    /// Waits for the end of a load or unload; for ever if none runs. Cancel safe.
     pub(super) async fn ended(&mut self) -> ModelDone {
         loop {
             let Some(ended) = self.tasks.join_next_with_id().await else {
                 return std::future::pending().await;
             };
-            // A task that panicked has an answer, too: the server waits for one.
+            // A task that panicked is answered as well, because the server waits for an answer.
             let (id, error) = match ended {
                 Ok((id, error)) => (id, error),
                 Err(error) => (error.id(), Some("the worker failed at this".to_owned())),

@@ -1,4 +1,4 @@
-//! A server's requests on one link. Pure: decoded messages in, actions out.
+//! A server's requests on one link (pure): decoded messages in, actions out.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -13,8 +13,8 @@ use crate::order::Order;
 /// The longest request body that is taken, in bytes.
 pub(crate) const MAX_BODY: u64 = 1024 * 1024 * 1024;
 
-/// Jobs beyond the announced number that are still taken: a server frees a slot when it cancels a job, so
-/// its next job may arrive before the canceled one has ended.
+/// How many jobs beyond the announced number are still taken. A server frees a slot when it cancels a
+/// job, so its next job may arrive before the cancelled one has ended.
 const SLACK: usize = 8;
 
 /// The form of requests and answers on a link.
@@ -31,11 +31,11 @@ pub(crate) enum Form {
 pub(crate) enum Action {
     /// Begin this job.
     Start(Order),
-    /// Stop this running job, which then tells the server so.
+    /// Stop this running job. It tells the server itself that it has ended.
     Stop { number: u32, why: JobFailure },
-    /// Tell the server that this job, of which nothing runs, gets no answer.
+    /// Tell the server that this job, which does not run, gets no answer.
     Decline { number: u32, request_id: String, path: String, why: JobFailure },
-    /// Let this job send more.
+    /// Let this job send more bytes.
     Credit { number: u32, bytes: u32 },
     /// Answer a ping.
     Pong { timestamp: Option<u64> },
@@ -45,11 +45,11 @@ pub(crate) enum Action {
     Refresh,
     /// Load this model, or unload it.
     ChangeModel { number: u32, model: String, loads: bool },
-    /// The server drains. It closes when the last job is over.
+    /// The server drains. It closes the link when the last job has ended.
     Drain { reason: Option<String>, timeout: Option<Duration> },
 }
 
-/// The requests of one link, and whether it takes more.
+/// The requests of one link, and whether the link takes more.
 #[derive(Debug)]
 pub(crate) struct Requests {
     form: Form,
@@ -93,13 +93,13 @@ impl Requests {
         }
     }
 
-    /// Whether jobs are here that may have to be acknowledged.
+    /// Whether jobs have come that may have to be acknowledged.
     pub(crate) fn has_news(&self) -> bool {
         self.news
     }
 
-    /// The jobs that are here and were not acknowledged before, those included whose body is still
-    /// coming.
+    /// The numbers of the jobs that have come and were not acknowledged before, including jobs
+    /// whose body is still coming.
     pub(crate) fn acknowledge(&mut self) -> Vec<u32> {
         self.news = false;
         let fresh = self.jobs.iter_mut().filter(|(_, job)| !job.acknowledged);
@@ -123,14 +123,14 @@ impl Requests {
         self.jobs.len()
     }
 
-    /// A job's task has ended. Returns its id.
+    /// A job's task has ended. Returns the id of its request.
     pub(crate) fn ended(&mut self, number: u32) -> Option<String> {
         let request_id = self.jobs.remove(&number)?.request_id;
         self.numbers.remove(&request_id);
         Some(request_id)
     }
 
-    /// A text message.
+    /// Handles a text message.
     pub(crate) fn on_message(
         &mut self,
         message: Result<ServerMessage, MessageError>,
@@ -150,7 +150,7 @@ impl Requests {
         }
     }
 
-    /// A binary message.
+    /// Handles a binary message.
     pub(crate) fn on_frame(&mut self, frame: Result<ServerFrame, FrameError>) -> Option<Action> {
         if self.form == Form::Json {
             tracing::warn!("a binary frame on a link of text was ignored");
@@ -171,7 +171,8 @@ impl Requests {
         }
     }
 
-    /// A stock server does not know of this, and a link of text belongs to one.
+    /// Handles a request to load or unload a model. Ignored on a link of text, since only a Warren
+    /// may ask for that.
     fn on_model(&self, message: ModelMessage, loads: bool) -> Option<Action> {
         let ModelMessage { number, model } = message;
         (self.form == Form::Binary).then_some(Action::ChangeModel { number, model, loads })
@@ -191,7 +192,7 @@ impl Requests {
     fn on_head(&mut self, number: u32, head: RequestHead, body: Bytes) -> Option<Action> {
         let body_len = head.body_len;
         let order = Order::from_head(number, head);
-        // By the announced length, before anything of the body is kept.
+        // Judged by the announced length, before any of the body is kept.
         if body_len > MAX_BODY {
             let why = bad_request(format!("a body of {body_len} bytes is too large"));
             return self.refuse(order, why);
@@ -208,9 +209,9 @@ impl Requests {
         }
     }
 
-    /// Takes an order, unless it is there already or there is no room for it.
+    /// Takes an order, unless it is known already or has to be refused.
     fn take(&mut self, order: Order) -> Option<Action> {
-        // A second start would mix two answers. The first one goes on.
+        // Starting it a second time would mix two answers, so only the first goes on.
         if self.numbers.contains_key(&order.request_id) || self.jobs.contains_key(&order.number) {
             tracing::warn!(order.request_id, "a request that is here already was ignored");
             return None;
@@ -275,7 +276,7 @@ impl Requests {
         self.give_up(number, JobFailure { code: FailureCode::Canceled, message })
     }
 
-    /// Ends a job, or declines one that is unknown here.
+    /// Ends a job, or declines one that is unknown.
     fn give_up(&mut self, number: u32, why: JobFailure) -> Option<Action> {
         match self.jobs.get(&number).map(|job| &job.phase) {
             Some(Phase::Running) => Some(Action::Stop { number, why }),
@@ -297,7 +298,7 @@ impl Requests {
         Action::Drain { reason: shutdown.reason, timeout }
     }
 
-    /// A bad message costs its job at most.
+    /// Handles a bad message: it ends its own job at most.
     fn on_bad_message(&mut self, error: MessageError) -> Option<Action> {
         let kind = error.kind.as_deref().unwrap_or("none");
         tracing::warn!(kind, request_id = error.request_id, "a bad message: {error}");

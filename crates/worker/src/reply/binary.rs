@@ -1,5 +1,5 @@
-//! Answers as binary frames: bytes as they are, within the job's credit. What is there at once of a short
-//! answer leaves in one frame.
+//! Answers as binary frames: bytes unchanged, within the job's credit. A short answer that comes at once
+//! leaves in one frame.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use wire::{Outbox, OutboxClosed};
 use super::ReplyError;
 use crate::credit::Credit;
 
-/// How long a job holds its slot for a server that takes nothing of it. The server has shorter
+/// How long a job keeps its slot while the server grants no credit. The server has shorter
 /// time-outs of its own; this one is for a server that has forgotten the job.
 const CREDIT_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
@@ -33,7 +33,7 @@ impl BinaryReply {
         Self { version, outbox, job, credit, pending: None }
     }
 
-    /// Holds the head back until [`BinaryReply::flush`], or until more comes.
+    /// Holds the head back until [`BinaryReply::flush`] is called or more of the answer comes.
     pub(super) async fn head(
         &mut self,
         status: StatusCode,
@@ -45,11 +45,12 @@ impl BinaryReply {
         if self.version == Version::Two { self.flush().await } else { Ok(()) }
     }
 
-    /// While there is no credit this waits, and the backend's stream is simply not read.
+    /// Sends bytes of the body. Waits while there is no credit, so that the backend's stream is not
+    /// read.
     pub(super) async fn chunk(&mut self, bytes: Bytes) -> Result<(), ReplyError> {
         match &mut self.pending {
             Some((_, pending)) if pending.is_empty() && bytes.len() <= BODY_PIECE => {
-                // Nothing was taken of the first credit, which is for more than this.
+                // Does not wait: the initial credit is untouched, and larger than one piece.
                 self.credit.take_now(bytes.len());
                 *pending = bytes;
                 Ok(())
@@ -61,10 +62,10 @@ impl BinaryReply {
         }
     }
 
-    /// Sends what is held back: nothing more of the answer is there yet.
+    /// Sends what is held back, because the rest of the answer has not come yet.
     pub(super) async fn flush(&mut self) -> Result<(), OutboxClosed> {
         if self.pending.is_some() {
-            // Only the first frame waits for room: both leave together.
+            // Only the first frame waits for room, so that both leave together.
             self.outbox.room().await?;
         }
         self.release()
@@ -87,7 +88,7 @@ impl BinaryReply {
 
     async fn credit_for(&self, most: usize) -> Result<usize, ReplyError> {
         match self.credit.take_now(most) {
-            // Only without credit is a timer set, as most pieces need none.
+            // A timer is set only if there is no credit; most pieces need none.
             0 => timeout(CREDIT_DEADLINE, self.credit.take(most)).await.map_err(|_| forgotten()),
             length => Ok(length),
         }

@@ -1,8 +1,8 @@
-//! Answers as JSON text, as stock servers want them.
+//! Answers as JSON text, for stock servers.
 //!
-//! A stream is sent chunk by chunk, and its status and headers at the end. Everything else,
-//! above all an error in answer to a request for a stream, is one message, so that its status and
-//! headers reach the client.
+//! A stream is sent chunk by chunk, and its status and headers at the end. Any other answer is one
+//! message, so that its status and headers reach the client: above all, an error that answers a
+//! request for a stream.
 
 use http::{HeaderMap, StatusCode, header};
 use protocol::{
@@ -16,10 +16,10 @@ use wire::{Outbox, OutboxClosed};
 
 use super::{ReplyError, utf8::Utf8Joiner};
 
-/// The longest answer, in bytes of JSON text, that fits into one message.
+/// The longest answer that fits into one message, in bytes of JSON text.
 const MAX_WHOLE: usize = STOCK_MAX_REQUEST as usize;
 
-/// The status for a client that left; nobody reads it.
+/// The status for a client that left. No client sees it.
 const CLIENT_CLOSED: u16 = 499;
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct JsonReply {
     headers: Headers,
     text: Utf8Joiner,
     whole: String,
-    /// The length of `whole` in JSON.
+    /// The length of `whole` as a JSON string, in bytes.
     escaped: usize,
 }
 
@@ -55,9 +55,10 @@ impl JsonReply {
     }
 
     pub(super) fn head(&mut self, status: StatusCode, mut headers: HeaderMap) {
-        // As text the length may be another, and a stock server would pass the wrong one on.
+        // The answer becomes text, whose length may differ, and a stock server would pass the wrong
+        // length on.
         headers.remove(header::CONTENT_LENGTH);
-        // A refusal goes as one message: only that carries its status to the client.
+        // A refusal is sent as one message, since only that carries its status to the client.
         self.streaming &= status.is_success();
         self.status = status.as_u16();
         self.headers = joined(&headers);
@@ -81,8 +82,9 @@ impl JsonReply {
         Ok(self.outbox.send(WorkerMessage::ResponseComplete(complete).encode()).await?)
     }
 
-    /// A stock server passes a status on only before the first chunk; later the client would take the
-    /// end for a clean one. So the last chunk is then an error event of its API.
+    /// A stock server passes a status on only before the first chunk. After it, the client would take
+    /// the end of the stream for a good one. So the last chunk is then an error event of the client's
+    /// API.
     pub(super) fn fail(&self, failure: &JobFailure) -> Result<(), OutboxClosed> {
         if let Some(event) = self.last_event(failure) {
             self.outbox.push(self.chunk_of(event).encode())?;
@@ -113,14 +115,14 @@ impl JsonReply {
         WorkerMessage::ResponseChunk(ResponseChunk { request_id: self.request_id.clone(), chunk })
     }
 
-    /// The error event that ends a begun stream. A client that left needs none.
+    /// The error event that ends a begun stream; `None` for a client that left.
     fn last_event(&self, failure: &JobFailure) -> Option<String> {
         let passed = self.passed.as_ref().filter(|_| failure.code != FailureCode::Canceled)?;
         Some(failure::last_event(&self.path, &self.request_id, failure, passed))
     }
 
     fn gather(&mut self, chunk: &str) -> Result<(), ReplyError> {
-        // By its length as JSON: a stock server takes no longer message.
+        // Bounded by its length as JSON, because a stock server takes no longer message.
         self.escaped += json_escaped_len(chunk);
         if self.escaped > MAX_WHOLE {
             let message = format!("the backend's answer is longer than {MAX_WHOLE} bytes");
@@ -147,7 +149,7 @@ fn status(code: &FailureCode) -> u16 {
     }
 }
 
-/// One value for each name.
+/// The headers with one value for each name; several are joined by commas.
 pub(super) fn joined(headers: &HeaderMap) -> Headers {
     let mut joined = Headers::new();
     for (name, value) in headers {

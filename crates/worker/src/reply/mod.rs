@@ -15,12 +15,12 @@ pub(crate) use binary::BinaryReply;
 pub(crate) use json::JsonReply;
 pub(crate) use tunnel::{TunnelReply, failed};
 
-/// Why an answer is not sent to its end.
+/// Why an answer was not sent to its end.
 #[derive(Debug)]
 pub(crate) enum ReplyError {
-    /// The job has failed; the server wants to know.
+    /// The job has failed, and the server must be told.
     Failed(JobFailure),
-    /// There is no link any more.
+    /// The link is gone.
     LinkGone,
 }
 
@@ -32,8 +32,8 @@ impl From<OutboxClosed> for ReplyError {
 
 impl From<BackendError> for ReplyError {
     fn from(error: BackendError) -> Self {
-        // The whole of it stays here: a client has no use for addresses of this network.
-        // A refused key has been reported once already.
+        // The full error is only logged: a client has no use for addresses of this network. A
+        // refused key was logged before.
         if !matches!(error, BackendError::KeyRefused { .. }) {
             tracing::warn!("{error}");
         }
@@ -43,7 +43,8 @@ impl From<BackendError> for ReplyError {
             BackendError::Broke { .. }
             | BackendError::NoModels { .. }
             | BackendError::KeyRefused { .. } => FailureCode::BackendBroke,
-            // A busy engine will be free again, like a backend that is away: the server may try another one.
+            // A busy engine will be free again, as a backend that cannot be reached may come back. The
+            // server may try another worker.
             BackendError::Engine { busy: true, .. } => FailureCode::BackendUnreachable,
             BackendError::Engine { .. } => FailureCode::EngineFailed,
             BackendError::BadAsk(_) => FailureCode::BadRequest,
@@ -74,7 +75,7 @@ impl Reply {
         Ok(())
     }
 
-    /// Sends what is held back of the answer. To be called before its backend is waited for.
+    /// Sends what is held back of the answer. To be called before waiting for the backend.
     pub(crate) async fn flush(&mut self) -> Result<(), ReplyError> {
         match self {
             Self::Binary(reply) => Ok(reply.flush().await?),
@@ -98,14 +99,14 @@ impl Reply {
         }
     }
 
-    /// Whether the server itself has a job wait for a backend that takes no requests.
+    /// Whether the server itself keeps a job waiting if the backend takes no requests.
     pub(crate) fn server_waits(&self) -> bool {
         matches!(self, Self::Binary(_))
     }
 
-    /// The end of a job that has failed. Never waits.
+    /// Ends a job that has failed. Never waits.
     pub(crate) fn fail(&mut self, failure: JobFailure) {
-        // A link that is gone has nobody to tell.
+        // If the link is gone, the server need not be told.
         let _ = match self {
             Self::Json(reply) => reply.fail(&failure),
             Self::Binary(reply) => reply.fail(failure),

@@ -21,7 +21,8 @@ const STAGE: &str = "proxy";
 pub(crate) struct TunnelReply {
     outbox: Outbox,
     request_id: String,
-    /// The requested path, if it is up to us to tell the client of a failure in the middle.
+    /// The requested path, if this worker must tell the client of a failure in the middle of the
+    /// answer.
     tells: Option<String>,
     /// The state of the client's event stream; `None` before its first chunk, and if the answer is
     /// not an event stream.
@@ -39,7 +40,7 @@ impl TunnelReply {
         status: StatusCode,
         mut headers: HeaderMap,
     ) -> Result<(), OutboxClosed> {
-        // Its frames have no length as a whole.
+        // The tunnel's frames carry no total length.
         headers.remove(header::CONTENT_LENGTH);
         let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         self.is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
@@ -64,8 +65,8 @@ impl TunnelReply {
         self.send(&FromParticipant::End(ResponseEnd { request_id })).await
     }
 
-    /// A stock hub ends a failed stream in the same way as a good one. So the last chunk of a failed
-    /// stream is an error event of the requested API.
+    /// A stock hub ends a failed stream like a good one. So the last chunk of a failed stream is an
+    /// error event of the requested API.
     pub(super) fn fail(&self, failure: JobFailure) -> Result<(), OutboxClosed> {
         if let Some(event) = self.last_event(&failure) {
             self.outbox.push(self.chunk_of(event.into()).encode())?;
@@ -87,7 +88,7 @@ impl TunnelReply {
     }
 }
 
-/// A request that has no answer, or not a whole one.
+/// The frame for a request that gets no answer, or an incomplete one.
 pub(crate) fn failed(request_id: String, message: String) -> FromParticipant {
     FromParticipant::Error(ResponseError { request_id, stage: STAGE.to_owned(), message })
 }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Joins pieces of text that were cut anywhere. An unfinished character waits for its rest; bytes
-/// that are no text become U+FFFD.
+/// Joins pieces of text that were cut anywhere. An incomplete character waits for its rest. Bytes
+/// that are not UTF-8 become U+FFFD.
 #[derive(Debug, Default)]
 pub(super) struct Utf8Joiner {
     /// The beginning of a character, three bytes at most.

@@ -27,7 +27,7 @@ use crate::{
     outcome::Outcome,
 };
 
-/// How long a server may take to let a participant go.
+/// How long to wait for the server's answer when a participant leaves.
 const GOODBYE: Duration = Duration::from_secs(5);
 
 /// A backend's identity in a room, and the token that the server has given it.
@@ -37,7 +37,7 @@ pub(crate) struct RoomMember {
     password: Option<Secret>,
     plane: Plane,
     session_token: Mutex<Option<Secret>>,
-    /// Whether it has been in the room, and so may have to leave.
+    /// Whether it has joined the room, and so may have to leave.
     was_in: AtomicBool,
 }
 
@@ -55,7 +55,7 @@ impl RoomMember {
         Ok(if summary.spoken_code.is_some() { LinkProtocol::Relay } else { LinkProtocol::Tunnel })
     }
 
-    /// It is in the room. From now on this token proves its identity.
+    /// Notes that it has joined. From now on, `token` proves its identity.
     pub(crate) fn joined(&self, token: Option<Secret>) {
         self.was_in.store(true, Ordering::Relaxed);
         if token.is_some() {
@@ -63,7 +63,7 @@ impl RoomMember {
         }
     }
 
-    /// Leaves the room, unless it is to stay, or was never there.
+    /// Leaves the room, unless it is to stay or has never joined.
     pub(crate) async fn leave(&self) {
         if self.join.stay || !self.was_in.load(Ordering::Relaxed) {
             return;
@@ -110,7 +110,7 @@ impl RoomMember {
         self.plane.put(&self.join.id, &body).await
     }
 
-    /// Says that the participant is there.
+    /// Sends a heartbeat of the participant.
     pub(crate) async fn heartbeat(&self) -> Result<(), HeartbeatFailure> {
         self.plane.heartbeat(&self.join.id).await
     }
@@ -143,7 +143,7 @@ impl RoomMember {
     }
 }
 
-/// The URL of the backend. Servers ask for one, and never call it.
+/// A URL for the backend. Servers require one, but never call it.
 fn endpoint(lent: &LentBackend) -> String {
     match lent.backend().label() {
         "demo" => "http://demo.invalid/".to_owned(),

@@ -1,7 +1,7 @@
 //! A room that a backend is lent to.
 //!
 //! - `member`: a backend as a member of one room, over all its connections
-//! - `plane`: what is asked of the room's server over HTTP
+//! - `plane`: requests to the room's server over HTTP
 
 pub(crate) mod member;
 pub(crate) mod plane;
@@ -15,7 +15,7 @@ use protocol::room::{MachineSpecs, RuntimeConfig, tunnel::close};
 pub struct JoinRoom {
     /// The room's code, in either form.
     pub code: String,
-    /// Its id in the room, which it chooses; the same id is the same participant again.
+    /// Its id in the room, which it chooses itself. The same id stands for the same participant.
     pub id: String,
     /// Its nickname, for people.
     pub nickname: String,
@@ -30,7 +30,8 @@ pub struct JoinRoom {
 }
 
 impl JoinRoom {
-    /// A participant that tells nothing of its machine, has no defaults, and leaves at the end.
+    /// A participant that tells nothing about its machine, has no defaults, and leaves when the
+    /// worker ends.
     pub fn new(
         code: impl Into<String>,
         id: impl Into<String>,
@@ -51,7 +52,7 @@ impl JoinRoom {
 /// Why a room is given up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GiveUpReason {
-    /// There is no room of this code, or no longer.
+    /// There is no room with this code, or no longer.
     #[error("there is no room of this code: it was closed, or the code is another")]
     NoRoom,
     /// The server knows no rooms.
@@ -68,16 +69,16 @@ pub enum GiveUpReason {
     /// The participant was removed from the room.
     #[error("the participant was removed from the room")]
     Removed,
-    /// The room does not take the participant as it is.
+    /// The room does not accept the participant as it is.
     #[error("the room refused: {0}")]
     Refused(String),
 }
 
-/// Close code: the server does not want this participant.
+/// Close code: the server does not accept this participant.
 const POLICY: u16 = 1008;
 
 impl GiveUpReason {
-    /// The reason that a close code gives, if it makes coming back useless.
+    /// The reason that a close code gives; `None` if the participant may try again.
     pub(crate) fn by_close(code: u16, reason: &str) -> Option<Self> {
         match code {
             code if code == close::SUPERSEDED.0 && reason.contains("superseded") => {

@@ -20,21 +20,21 @@ use url::{Url, form_urlencoded::byte_serialize};
 use super::GiveUpReason;
 use crate::{config::ServerTarget, outcome::Outcome};
 
-/// How long a server may take to connect, and for a whole answer.
+/// How long to wait for a connection to a server, and for a whole answer.
 const CONNECT: Duration = Duration::from_secs(5);
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 256 * 1024;
 
-/// How many bytes of a server's own text are repeated.
+/// The most bytes of a server's own text that are repeated in messages.
 const MAX_WORDS: usize = 300;
 
 /// One room of a server, over HTTP.
 #[derive(Debug)]
 pub(super) struct Plane {
     server: HttpBackend,
-    /// The server's address, for one more client with another credential.
+    /// The server's address, for a second client with the participant's token.
     url: String,
     pin: Option<Fingerprint>,
     /// The room's path.
@@ -50,7 +50,7 @@ pub(crate) struct JoinAnswer {
     pub(crate) session_token: Option<Secret>,
 }
 
-/// The part of a room's description that matters here.
+/// The parts of a room's description that a worker needs.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Summary {
@@ -61,17 +61,17 @@ pub(super) struct Summary {
 /// Why a heartbeat had no good answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HeartbeatFailure {
-    /// The server knows the participant, or the room, no longer.
+    /// The server no longer knows the participant, or the room.
     Forgotten,
-    /// Anything else, which may be over with the next one.
+    /// Any other failure, which may be over by the next heartbeat.
     Missed(String),
 }
 
 /// Why there is no good answer.
 enum AskFailure {
-    /// The server says why.
+    /// The server refused, and may have said why.
     Refused(StatusCode, Option<PlaneError>),
-    /// Nothing that can be read has come.
+    /// No answer came, or one that cannot be read.
     NoAnswer(String),
 }
 
@@ -92,7 +92,7 @@ impl Plane {
         })
     }
 
-    /// The room's summary of itself.
+    /// Asks for the room's summary.
     pub(super) async fn summary(&self) -> Result<Summary, Outcome> {
         let answer = ask(&self.server, Method::GET, self.room.clone(), Vec::new()).await;
         read(answer).map_err(AskFailure::outcome)
@@ -105,7 +105,7 @@ impl Plane {
         read(answer).map_err(AskFailure::outcome)
     }
 
-    /// Says that the participant is there.
+    /// Sends a heartbeat of the participant.
     pub(super) async fn heartbeat(&self, id: &str) -> Result<(), HeartbeatFailure> {
         let path = format!("{}/heartbeat", self.participant(id));
         let answer = ask(&self.server, Method::POST, path, Vec::new()).await;
@@ -143,14 +143,14 @@ fn client(
 fn over_http(url: &Url) -> String {
     let mut url = url.clone();
     let secure = matches!(url.scheme(), "https" | "wss");
-    // All four are schemes of one sort: none is refused.
+    // Cannot fail: the URL may switch between these four schemes.
     let _ = url.set_scheme(if secure { "https" } else { "http" });
     url.set_query(None);
     url.set_fragment(None);
     url.to_string()
 }
 
-/// A text as a segment of a path.
+/// Encodes a text as one segment of a path.
 fn segment(text: &str) -> String {
     byte_serialize(text.as_bytes()).map(|piece| if piece == "+" { "%20" } else { piece }).collect()
 }
@@ -178,7 +178,8 @@ async fn ask(
     }
 }
 
-/// Why a server did not answer. It is called like a backend, but is not one.
+/// Why a server did not answer. The client of backends is used here, but its errors would speak of
+/// a backend.
 fn unanswered(error: BackendError) -> String {
     match error {
         BackendError::Unreachable { backend, reason } => format!(
@@ -194,7 +195,7 @@ fn unanswered(error: BackendError) -> String {
             format!("the server {backend} refuses the key ({status})")
         }
         BackendError::NoModels { reason, .. } | BackendError::BadAsk(reason) => reason,
-        // A server is no model of this machine.
+        // Cannot happen: only model engines give this error.
         other @ BackendError::Engine { .. } => other.to_string(),
     }
 }
@@ -240,7 +241,7 @@ impl AskFailure {
         }
     }
 
-    /// The meaning for a participant that wants to join.
+    /// The outcome for a participant that wants to join.
     fn outcome(self) -> Outcome {
         let code = match &self {
             Self::Refused(_, Some(error)) => Some(error.code),

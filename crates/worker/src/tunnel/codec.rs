@@ -30,7 +30,8 @@ use crate::{
     tasks::{JobTasks, TaskEnd},
 };
 
-/// After this many heartbeats without a frame of the server the tunnel is dead: each ping has a pong.
+/// After this many heartbeats without a frame of the server, the tunnel counts as dead: the server
+/// answers each ping with a pong.
 const SILENT_BEATS: u32 = 3;
 
 /// The code and reason that close the tunnel when the worker ends.
@@ -46,7 +47,7 @@ pub(crate) enum TunnelEvent {
     Offer,
 }
 
-/// A request over HTTP that is on its way.
+/// A heartbeat over HTTP that waits for its answer.
 type Heartbeat<'a> = Pin<Box<dyn Future<Output = Result<(), HeartbeatFailure>> + Send + 'a>>;
 
 /// A tunnel, with its jobs.
@@ -54,14 +55,14 @@ pub(crate) struct TunnelCodec<'a> {
     context: &'a LinkContext,
     room: &'a RoomMember,
     outbox: Outbox,
-    /// The model that the server knows of.
+    /// The model that the server knows.
     model: String,
     offers: watch::Receiver<Offer>,
     requests: Requests,
-    /// Whether the server is a Warren, which itself tells the client that an answer broke off.
+    /// Whether the server is a Warren, which itself tells the client if an answer breaks off.
     is_warren: bool,
     tasks: JobTasks,
-    /// One at a time.
+    /// The heartbeat that waits for its answer; one at a time.
     heartbeat: Option<Heartbeat<'a>>,
     since: Instant,
     silence: SilentBeats,
@@ -91,7 +92,8 @@ impl<'a> TunnelCodec<'a> {
     }
 
     fn start(&mut self, order: Order) {
-        // A stock hub's client learns of a failure in the middle only through an event.
+        // The client of a stock hub learns of a failure in the middle of an answer only by an event
+        // in the stream.
         let tells = (!self.is_warren).then(|| order.path.clone());
         let reply = TunnelReply::new(self.outbox.clone(), order.request_id.clone(), tells);
         self.tasks.start(order, self.context.lent.count(), Reply::Tunnel(reply));
@@ -104,14 +106,14 @@ impl<'a> TunnelCodec<'a> {
         }
     }
 
-    /// Whether the server knows of a model that is not offered any more.
+    /// Whether the model that the server knows is no longer offered, but others are.
     fn is_stale(&self) -> bool {
         let offer = self.offers.borrow();
         !offer.models.is_empty() && !offer.models.contains(&self.model)
     }
 
     fn send(&self, frame: &FromParticipant) {
-        // A link that is closed says so when it is read next.
+        // If the link is closed, the next read reports it.
         let _ = self.outbox.push(frame.encode());
     }
 }
@@ -135,7 +137,7 @@ impl Codec for TunnelCodec<'_> {
                 self.heartbeat = None;
                 return self.requests.on_heartbeat(answer).map(|reason| self.lost(reason));
             }
-            // It is looked at when the tunnel is idle.
+            // `on_idle` looks at the offer.
             TunnelEvent::Offer => self.offers.mark_unchanged(),
         }
         None
@@ -164,7 +166,7 @@ impl Codec for TunnelCodec<'_> {
     }
 
     fn on_beat(&mut self, heard: Instant) -> Option<Outcome> {
-        // One at a time: a server that does not answer must not pile them up.
+        // One at a time, so that heartbeats do not pile up for a server that does not answer.
         if self.heartbeat.is_none() {
             let within = self.context.heartbeat;
             self.heartbeat = Some(Box::pin(heartbeat(self.room, within)));
@@ -174,7 +176,8 @@ impl Codec for TunnelCodec<'_> {
         too_long.then(|| self.lost(silent(heard)))
     }
 
-    /// A tunnel is for one model. When the backend has another one the participant joins again.
+    /// A tunnel lends one model. If the backend no longer offers it, the participant joins again
+    /// with another one.
     fn on_idle(&mut self) -> Option<Outcome> {
         self.is_stale().then(|| self.lost("it offers another model now".to_owned()))
     }

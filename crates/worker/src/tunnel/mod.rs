@@ -1,11 +1,11 @@
 //! Lends a backend to a stock server of rooms, as a stock participant.
 //!
-//! Unlike a stock participant it stays: a heartbeat that fails is followed by the next one, and a
-//! tunnel that broke is opened again, with a new token.
+//! Unlike a stock participant, it is persistent: after a failed heartbeat it sends the next one,
+//! and it opens a broken tunnel again, with a new token.
 //!
-//! - `open`: joining, and the tunnel
+//! - `open`: joins the room, and opens the tunnel
 //! - `codec`: the protocol on one tunnel
-//! - `requests`: what a server's frames and answers mean (pure)
+//! - `requests`: the meaning of a server's frames and answers (pure)
 
 mod codec;
 mod open;

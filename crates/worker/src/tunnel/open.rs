@@ -1,4 +1,4 @@
-//! Joining, and the tunnel.
+//! Joins a room as a stock participant, and opens the tunnel.
 
 use protocol::room::plane::TunnelPlace;
 use url::Url;
@@ -11,7 +11,7 @@ use crate::{
     room::{GiveUpReason, member::RoomMember},
 };
 
-/// A tunnel that stands, and the model that is lent through it.
+/// An open tunnel, and the model that is lent through it.
 pub(crate) struct OpenTunnel {
     pub(super) dialed: DialedLink,
     pub(super) model: String,
@@ -31,15 +31,16 @@ pub(crate) async fn open(link: &LinkContext, room: &RoomMember) -> Result<OpenTu
     room.joined(joined.session_token);
     let target = target(&link.server, &joined.tunnel, is_warren)?;
     let dialed = link.dialer.dial(&target).await;
-    // A token that came too late, or was used up, is as good as none: the next try has a new one.
+    // Not a refusal for good: the token may have expired or been used, and the next try gets a new
+    // one.
     let dialed = dialed.map_err(|error| lost(target.without_secret(with_cause(&error))))?;
     let (server, name) = (link.server.to_string(), link.name.clone());
     link.events.send(&room.joined_event(server, name, room.code().to_owned(), None, true));
     Ok(OpenTunnel { dialed, model, is_warren })
 }
 
-/// The URL at which the server wants the tunnel. A server behind a proxy may not know that
-/// clients reach it by TLS: the tunnel uses TLS all the same.
+/// The URL at which the server expects the tunnel. A server behind a proxy may not know that it is
+/// reached by TLS, so the scheme is corrected.
 fn target(
     server: &ServerTarget,
     place: &TunnelPlace,
@@ -55,7 +56,7 @@ fn target(
     };
     let secure = matches!(server.url.scheme(), "https" | "wss");
     if secure && url.host() == server.url.host() {
-        // Both are schemes of one sort: none is refused.
+        // Cannot fail: the URL may switch between these schemes.
         let _ = url.set_scheme("wss");
     }
     Ok(server.for_tunnel(url, &place.token, is_warren))

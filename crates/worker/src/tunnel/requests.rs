@@ -1,4 +1,4 @@
-//! A server's requests on one tunnel. Pure: frames and answers in, actions out.
+//! A server's requests on one tunnel (pure): frames and answers in, actions out.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ use crate::{
     room::{GiveUpReason, plane::HeartbeatFailure},
 };
 
-/// Requests beyond the announced number that are still taken: a server may count an abandoned request as
-/// over, so its next request may arrive before that one has ended.
+/// How many requests beyond the announced number are still taken. A server may count an abandoned
+/// request as ended, so its next request may arrive before the abandoned one has ended here.
 const SLACK: usize = 8;
 
-/// After this many heartbeats in a row without a good answer the participant joins again.
+/// After this many failed heartbeats in a row, the participant joins again.
 const MISSES: u32 = 3;
 
 /// An action of the codec.
@@ -29,7 +29,7 @@ pub(super) enum Action {
     Start(Order),
     /// Tell the server that this request gets no answer.
     Decline { request_id: String, why: String },
-    /// Nobody waits for this job any more.
+    /// Stop this job: the server no longer waits for it.
     Stop(u32),
 }
 
@@ -58,17 +58,17 @@ impl Requests {
         self.draining = true;
     }
 
-    /// A job has ended; the id of its request.
+    /// A job has ended. Returns the id of its request.
     pub(super) fn ended(&mut self, number: u32) -> Option<String> {
         self.jobs.remove(&number)
     }
 
-    /// A text frame.
+    /// Handles a text frame.
     pub(super) fn on_text(&mut self, text: &str) -> Option<Action> {
         match ToParticipant::decode(text) {
             Ok(ToParticipant::Request(request)) => self.on_request(&request),
             Ok(ToParticipant::Pong(_)) => None,
-            // A job that is no longer here was over when it was cancelled.
+            // A job that is unknown had ended before it was cancelled.
             Ok(ToParticipant::Cancel(cancel)) => self.number(&cancel.request_id).map(Action::Stop),
             Err(bad) => self.on_bad_frame(&bad),
         }
@@ -108,7 +108,7 @@ impl Requests {
         }
     }
 
-    /// A bad frame costs its request at most.
+    /// Handles a bad frame: it declines its own request at most.
     fn on_bad_frame(&self, bad: &BadFrame) -> Option<Action> {
         tracing::warn!(request_id = bad.request_id, "a bad frame of the server: {bad}");
         let about_a_request = bad.kind.as_deref() == Some("tunnel.request");
@@ -116,7 +116,7 @@ impl Requests {
         Some(Action::Decline { request_id, why: format!("the request is bad: {}", bad.problem) })
     }
 
-    /// A heartbeat was answered, or not. Returns why the participant has to join again, if it has to.
+    /// Takes the result of a heartbeat. Returns the reason if the participant has to join again.
     pub(super) fn on_heartbeat(&mut self, answer: Result<(), HeartbeatFailure>) -> Option<String> {
         match answer {
             Ok(()) => {
@@ -133,7 +133,8 @@ impl Requests {
     }
 }
 
-/// The outcome of a close code for which the tunnel is not opened again.
+/// The outcome of a close code after which the tunnel is not opened again; `None` for any other
+/// code.
 pub(super) fn closed(code: u16, reason: &str) -> Option<Outcome> {
     if code == close::SUPERSEDED.0 {
         return Some(Outcome::Over(GiveUpReason::Superseded));

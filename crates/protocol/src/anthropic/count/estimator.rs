@@ -1,5 +1,5 @@
-//! Reads a value where a certain type is expected. Anything else is skipped: an estimate does not
-//! validate the request.
+//! Reads a value as the type that is expected there. A value of another type is skipped: an
+//! estimate does not validate the request.
 
 use std::{fmt, marker::PhantomData};
 
@@ -17,8 +17,8 @@ pub(super) trait Estimator: Default {
         Ok(())
     }
 
-    /// An object stands there, and has this field. Its value must be read. If a field comes twice, the
-    /// last one counts.
+    /// Called for each field of the object at this place. Its value must be read. If a field comes
+    /// twice, the last one counts.
     fn field<'de, M: MapAccess<'de>>(&mut self, _key: Key, map: &mut M) -> Result<(), M::Error> {
         skip(map)
     }
@@ -58,7 +58,7 @@ pub(super) fn tokens<'de, P: Estimator, M: MapAccess<'de>>(map: &mut M) -> Resul
     value::<P, M>(map).map(|place| place.tokens())
 }
 
-/// A list of such places. Anything else has no total.
+/// Estimates each item of a list and adds them up; `None` for anything but a list.
 pub(super) struct List<P> {
     pub(super) total: Option<u64>,
     of: PhantomData<P>,

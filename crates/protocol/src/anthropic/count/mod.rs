@@ -139,7 +139,8 @@ impl Estimator for Content {
     }
 }
 
-/// A block. Its fields can be counted only when all of them have been read: its type may come last.
+/// A block of content. Its fields are counted after all of them have been read, because its type
+/// may come last.
 #[derive(Default)]
 struct Block {
     kind: Kind,

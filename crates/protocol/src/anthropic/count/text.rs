@@ -29,7 +29,7 @@ impl<'de> Deserialize<'de> for Text {
 /// Adds a value's JSON to a tally, or reports the count to use instead.
 struct Json<'a> {
     tally: &'a mut Tally,
-    /// Whether it is not part of another value.
+    /// Whether the value stands alone, and is not part of another one.
     is_whole: bool,
 }
 

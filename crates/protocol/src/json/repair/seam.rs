@@ -1,8 +1,9 @@
-//! Characters that begin in one text and end in the next: the chunks of an answer cut them.
+//! Characters that begin in one text and end in the next, because a backend cut them between two
+//! chunks.
 
 use super::{Place, Repair, text::Text};
 
-/// The most beginnings of characters that wait for their rest.
+/// How many unfinished characters are kept at most.
 pub const MAX_SEAMS: usize = 8;
 
 /// The beginning of a character at the end of a string.
@@ -36,7 +37,7 @@ impl Repair {
         }
     }
 
-    /// Keeps the character for the next text that the end of a string cuts.
+    /// Keeps a character that the end of a string cuts, for the next text.
     pub(super) fn part(&mut self, text: &mut Text) {
         if self.seams.is_none() {
             return;

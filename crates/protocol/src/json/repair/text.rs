@@ -109,7 +109,7 @@ impl Text {
                 self.write(&format!("\\{}", char::from(byte)), out);
                 &bytes[1..]
             }
-            // No escape: the character stands for itself.
+            // Not a known escape: the character stands for itself.
             _ => {
                 self.has_bad_escapes = true;
                 bytes
@@ -180,7 +180,8 @@ impl Text {
         }
     }
 
-    /// Writes as much as there is room for. The cut is before a character, also before one that began in the last piece.
+    /// Writes as much as there is room for. The cut is never within a character, even one that began in the last
+    /// piece.
     fn write_some(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let Some(room) = self.room.as_mut().filter(|_| !self.is_cut) else { return };
         let (kept, lost) = bytes.split_at(bytes.len().min(*room));
@@ -198,7 +199,8 @@ fn continues(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-/// Drops an incomplete character from the end. It goes no further than the string's quote.
+/// Drops an incomplete character from the end, going back no further than the string's opening
+/// quote.
 fn drop_begun_character(out: &mut Vec<u8>) {
     while out.pop_if(|byte| continues(*byte)).is_some() {}
     out.pop_if(|byte| *byte >= 0xc0);

@@ -31,22 +31,23 @@ pub enum Dialect {
 pub struct Decoded {
     /// The message.
     pub message: ClusterMessage,
-    /// How, so that an answer can be in the same form.
+    /// Its form, so that an answer can have the same one.
     pub dialect: Dialect,
 }
 
 /// The request in an unreadable message, so that it can be answered with an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FailedRequest {
-    /// An answer to this request.
+    /// A request for inference, with this id.
     Inference(WireId),
-    /// A query whether a model is available.
+    /// A query whether this model is available.
     Model(String),
-    /// This transfer.
+    /// A request for a model's files, as this transfer.
     Transfer(WireId),
-    /// That a model is loaded: the request, and the model.
+    /// A request to load a model: its id, and the model.
     Load(WireId, String),
-    /// Nothing: it was to be a part of the answer to this request, which cannot be whole now.
+    /// None: the message was a part of the answer to this request. The answer can no longer be
+    /// complete.
     Nothing(WireId),
 }
 
@@ -58,7 +59,7 @@ pub struct BadMessage {
     pub kind: String,
     /// Its fault.
     pub why: String,
-    /// Its request, if it was one.
+    /// The request in it, if it was one.
     pub request: Option<FailedRequest>,
     /// The form that it had.
     pub dialect: Dialect,
@@ -70,7 +71,7 @@ const MAX_KIND: usize = 64;
 /// The longest error text, in bytes: it may repeat a stranger's input.
 const MAX_WHY: usize = 256;
 
-/// The longest name of a model that is answered, in bytes.
+/// The longest model name that is repeated in an answer, in bytes.
 const MAX_ASKED: usize = 512;
 
 /// The longest message of a kind without large content, in bytes. Its unknown fields are stored,
@@ -169,7 +170,7 @@ impl<'de> Visitor<'de> for Member {
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The one key of a message and what stands under it. Of several keys the first counts.
+/// The one key of a message, and its value. If there are several keys, the first counts.
 fn outer(bytes: &[u8]) -> Result<(Cow<'_, str>, &RawValue), serde_json::Error> {
     let mut text = serde_json::Deserializer::from_slice(bytes);
     let member = Member(None).deserialize(&mut text)?;

@@ -29,7 +29,7 @@ pub enum ClusterMessage {
     Heartbeat(Box<Heartbeat>),
     /// The same facts of the node that received the heartbeat.
     HeartbeatAck(Box<Heartbeat>),
-    /// Answer this.
+    /// A request to answer.
     InferenceRequest(InferenceRequest),
     /// A piece of an answer.
     InferenceChunk(InferenceChunk),
@@ -39,35 +39,35 @@ pub enum ClusterMessage {
     InferenceError(InferenceError),
     /// A query whether a model is available.
     ModelQuery(ModelQuery),
-    /// Whether it is.
+    /// The answer to such a query.
     ModelQueryResponse(ModelQueryResponse),
-    /// Send this model.
+    /// A request for a model's files.
     ModelTransferRequest(ModelTransferRequest),
     /// A piece of a file.
     ModelTransferChunk(ModelTransferChunk),
     /// All files were sent.
     ModelTransferComplete(ModelTransferComplete),
-    /// Load this model (stock peers know it, none sends it).
+    /// A request to load a model (stock peers know it, none sends it).
     LoadModel(LoadModel),
-    /// It is loaded.
+    /// The model was loaded.
     ModelLoaded(ModelLoaded),
-    /// It is not.
+    /// The model was not loaded.
     ModelLoadError(ModelLoadError),
     /// Between Warrens: stop answering.
     InferenceCancel(InferenceCancel),
     /// Between Warrens: a request for a model's manifest.
     ModelManifestRequest(ModelManifestRequest),
-    /// Between Warrens: of these files.
+    /// Between Warrens: the manifest, with the model's files.
     ModelManifest(ModelManifest),
-    /// Between Warrens: the hash tree of one file, please.
+    /// Between Warrens: a request for the hash tree of one file.
     ModelTreeRequest(ModelTreeRequest),
-    /// Between Warrens: these pieces of one file, please.
+    /// Between Warrens: a request for some pieces of one file.
     ModelPieceRequest(ModelPieceRequest),
     /// Between Warrens: a part of a model is not available.
     ModelTransferError(ModelTransferError),
-    /// Between Warrens: which models do you pass on?
+    /// Between Warrens: asks which models the other node passes on.
     ModelListRequest(ModelListRequest),
-    /// Between Warrens: these.
+    /// Between Warrens: the models that a node passes on.
     ModelList(ModelList),
 }
 
@@ -98,8 +98,8 @@ pub struct Hello {
     pub extra: Map<String, Value>,
 }
 
-/// All fields that have no place of their own. `_0` is that of the wrapped form, and would make a message in the
-/// flat form look wrapped.
+/// All fields that the type does not name. `_0` is left out: it belongs to the wrapped form, and would make a
+/// flat message look wrapped.
 fn other_fields<'de, D: Deserializer<'de>>(fields: D) -> Result<Map<String, Value>, D::Error> {
     let mut other = Map::deserialize(fields)?;
     other.remove("_0");
@@ -128,7 +128,7 @@ fn thermal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Thermal, D::Err
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Heartbeat {
-    /// Of the device; of stock nodes another one than in their hello.
+    /// The id of the device. Stock nodes send another one here than in their hello.
     #[serde(rename = "deviceID", default = "no_id", deserialize_with = "device_id")]
     pub device_id: WireId,
     /// By its own clock.
@@ -176,10 +176,10 @@ fn full() -> u8 {
 /// A request (spec, "inferenceRequest").
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct InferenceRequest {
-    /// Names it on this link.
+    /// The id of the request on this link.
     #[serde(rename = "requestID")]
     pub request_id: WireId,
-    /// The body of a Chat Completions request, word for word: an object.
+    /// The unchanged body of a Chat Completions request: an object.
     #[serde(deserialize_with = "object")]
     pub request: Box<RawValue>,
     /// Whether chunks are wanted. Stock peers send them anyway, and so do we.
@@ -207,7 +207,7 @@ pub struct InferenceChunk {
     /// The request.
     #[serde(rename = "requestID")]
     pub request_id: WireId,
-    /// A chunk of Chat Completions, word for word: an object.
+    /// An unchanged chunk of Chat Completions: an object.
     #[serde(deserialize_with = "object")]
     pub chunk: Box<RawValue>,
 }
@@ -256,7 +256,7 @@ impl ErrorCode {
         Self::Cancelled,
     ];
 
-    /// The word.
+    /// The code as it is on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ModelNotLoaded => "model_not_loaded",
@@ -268,7 +268,7 @@ impl ErrorCode {
         }
     }
 
-    /// The code for a word; an unknown word counts as a general failure.
+    /// The code that this word stands for; an unknown word counts as a general failure.
     pub fn of_word(word: &str) -> Self {
         Self::ALL.into_iter().find(|code| code.as_str() == word).unwrap_or(Self::InternalError)
     }

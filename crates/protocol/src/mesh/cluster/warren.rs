@@ -19,7 +19,7 @@ pub struct WarrenHello {
     /// Its node id, to which the link is bound.
     #[serde(rename = "nodeID")]
     pub node_id: NodeId,
-    /// Of the program.
+    /// The version of its program.
     #[serde(default, deserialize_with = "lenient::value")]
     pub version: String,
     /// Whether it requires a proof of the passcode.
@@ -36,8 +36,8 @@ pub struct WarrenHello {
     /// to itself.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::any")]
     pub instance: Option<u64>,
-    /// Counts the links that it has dialled since its start, so that both ends take the same of two for
-    /// the newer one.
+    /// The number of links that it has dialled since its start, so that both ends agree which of two
+    /// links is the newer one.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::any")]
     pub dial: Option<u64>,
 }
@@ -85,7 +85,7 @@ pub struct ManifestFile {
     pub root: String,
 }
 
-/// The hash tree of one file, please; it comes as a payload of kind [`PieceKind::Tree`].
+/// A request for the hash tree of one file, which comes as a payload of kind [`PieceKind::Tree`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelTreeRequest {
     /// The transfer.
@@ -98,7 +98,7 @@ pub struct ModelTreeRequest {
     pub file: u32,
 }
 
-/// Pieces of one file, please; each comes as payloads of kind [`PieceKind::Data`].
+/// A request for pieces of one file, each of which comes as payloads of kind [`PieceKind::Data`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelPieceRequest {
     /// The transfer.
@@ -111,7 +111,7 @@ pub struct ModelPieceRequest {
     pub file: u32,
     /// The first piece: each is 1 MiB long, but for the last of a file.
     pub first: u32,
-    /// How many.
+    /// How many pieces.
     pub count: u32,
 }
 
@@ -126,7 +126,7 @@ pub struct ModelTransferError {
     pub error_message: String,
 }
 
-/// Which models do you pass on?
+/// Asks which models the other node passes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelListRequest {
     /// Names the question; a UUID.

@@ -15,12 +15,12 @@ pub struct Offer {
     /// The recipient.
     #[serde(rename = "toNodeID")]
     pub to: String,
-    /// Of the attempt, and of the relay session that may follow it.
+    /// The session of the attempt, and of the relay session that may follow it.
     #[serde(rename = "sessionID", default, deserialize_with = "lenient::value")]
     pub session: String,
     /// Where it can be reached.
     pub connection_info: ConnectionInfo,
-    /// Of `FROM:TO:SESSION`, in hex. Stock peers do not verify it.
+    /// The signature of `FROM:TO:SESSION`, in hex. Stock peers do not verify it.
     #[serde(default, deserialize_with = "lenient::value")]
     pub signature: String,
 }
@@ -61,7 +61,7 @@ pub struct Candidate {
     /// The recipient.
     #[serde(rename = "toNodeID")]
     pub to: String,
-    /// Of the attempt.
+    /// The session of the attempt.
     #[serde(rename = "sessionID", default, deserialize_with = "lenient::value")]
     pub session: String,
     /// The address.

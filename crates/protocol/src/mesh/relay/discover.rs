@@ -55,12 +55,13 @@ impl Discover {
     }
 }
 
-/// A node in a list, but for when it was last seen. Written once for all lists that it is in.
+/// A node's entry in lists, without the time when it was last seen. It is written once, and used
+/// for all lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerRecord(Box<str>);
 
 impl PeerRecord {
-    /// Of a node that has registered.
+    /// The entry of a node that has registered.
     pub fn new(node: &super::Register) -> Self {
         let mut text = crate::json::write(&Listed {
             node: &node.node,
@@ -86,7 +87,7 @@ impl PeerRecord {
     }
 }
 
-/// A node as lists get it, written once of its registration. They are read as [`PeerInfo`].
+/// A node's entry as it is written, when the node registers. It is read as [`PeerInfo`].
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed<'a> {
@@ -136,12 +137,12 @@ pub(super) fn node_id<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Relay
 pub struct DiscoverResponse {
     /// The readable entries.
     pub peers: Vec<PeerInfo>,
-    /// How many could not.
+    /// How many entries could not be read.
     pub unreadable: usize,
 }
 
 impl DiscoverResponse {
-    /// The text of the message, from nodes and the time when each was last seen.
+    /// The text of the message, made of nodes and the time when each was last seen.
     pub fn encode<'a>(peers: impl Iterator<Item = (&'a PeerRecord, AppleTime)>) -> String {
         let mut out = String::from("{\"discoverResponse\":{\"peers\":[");
         for (index, (record, last_seen)) in peers.enumerate() {

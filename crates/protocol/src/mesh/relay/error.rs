@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mesh::lenient;
 
-/// The kind of an error. Those without a remark are of stock relays.
+/// The kind of an error. Kinds marked "ours" exist in Warren only; stock relays have the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Code {
     /// No JSON.
@@ -17,9 +17,9 @@ pub enum Code {
     InvalidRegister,
     /// An unknown message.
     UnsupportedMessage,
-    /// The node that it is for is not here.
+    /// The recipient is not at this relay.
     PeerNotFound,
-    /// Too much in too short a time.
+    /// The node sent too much in too short a time.
     RateLimited,
     /// Ours: the signature of a registration is missing or wrong.
     InvalidSignature,
@@ -89,7 +89,7 @@ impl fmt::Display for Code {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RelayError {
-    /// One of [`Code`], or another relay's own.
+    /// One of [`Code`], or a code that only another relay has.
     #[serde(default, deserialize_with = "code")]
     pub code: Cow<'static, str>,
     /// For people, and for stock gateways, which parse one of them.
@@ -108,7 +108,7 @@ fn code<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Cow<'static
     lenient::value(deserializer).map(Cow::Owned)
 }
 
-/// Stock gateways cut the id out of this very sentence.
+/// Stock gateways parse this exact sentence for the id.
 const ABSENT: (&str, &str) = ("Peer ", " is not connected");
 
 impl RelayError {

@@ -21,11 +21,11 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// Which message it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ForwardKind {
-    /// Would you connect directly?
+    /// Asks for a direct connection.
     Offer,
-    /// Yes: here.
+    /// Accepts a direct connection, and says where.
     Answer,
-    /// Another address to try.
+    /// A further address to try.
     IceCandidate,
     /// Begins a relay session.
     RelayOpen,

@@ -25,13 +25,13 @@ pub enum FromRelay<'a> {
     RegisterChallenge(RegisterChallenge),
     /// Nodes that are there.
     DiscoverResponse(DiscoverResponse),
-    /// A node has come.
+    /// A node has joined.
     PeerJoined(Presence),
     /// A node has left, and its relay sessions have ended.
     PeerLeft(Presence),
     /// Something went wrong.
     Error(RelayError),
-    /// From another node.
+    /// A message from another node.
     Forward(Forward<'a>),
 }
 
@@ -102,12 +102,12 @@ impl RegisterChallenge {
 }
 
 impl Presence {
-    /// The text of a node's coming.
+    /// The text that tells that a node has joined.
     pub fn joined(&self) -> String {
         envelope::write("peerJoined", self)
     }
 
-    /// The text of a node's going.
+    /// The text that tells that a node has left.
     pub fn left(&self) -> String {
         envelope::write("peerLeft", self)
     }

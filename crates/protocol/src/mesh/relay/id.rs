@@ -12,7 +12,7 @@ const MAX_ID: usize = 128;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RelayNodeId(Arc<str>);
 
-/// Text that is no id: empty, or longer than 128 bytes.
+/// Text that is not an id: empty, or longer than 128 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a node's id has 1 to {MAX_ID} bytes")]
 pub struct NotARelayNodeId;
@@ -32,7 +32,7 @@ impl RelayNodeId {
         }
     }
 
-    /// Whether text is short and long enough for an id.
+    /// Whether text has a valid length for an id.
     pub(super) fn fits(text: &str) -> bool {
         (1..=MAX_ID).contains(&text.len())
     }

@@ -65,7 +65,7 @@ pub const MAX_SESSION_ID: usize = 128;
 pub fn relay_host(host: &str) -> String {
     let host = host.trim().to_ascii_lowercase();
     let bare = [":80", ":443"].iter().find_map(|port| host.strip_suffix(port));
-    // What is left of an IPv6 address without brackets would be another address.
+    // If the port were cut from an IPv6 address without brackets, another address would remain.
     let bare = bare.filter(|bare| !bare.contains(':') || bare.ends_with(']'));
     bare.map_or_else(|| host.clone(), str::to_owned)
 }

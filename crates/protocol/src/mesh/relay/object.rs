@@ -29,7 +29,8 @@ impl<'a> Object<'a> {
         let outer = Self::read(kind, raw)?;
         let Some(inner) = outer.get("_0") else { return Ok((outer, raw.get())) };
         let object = Self::read(kind, inner)?;
-        // A reader that removes that as well would read another message than was checked here.
+        // A `_0` within `_0` is refused: a reader that takes off both would read another message
+        // than was checked here.
         if object.get("_0").is_some() {
             return Err(Fault::Field { kind, field: "_0" });
         }

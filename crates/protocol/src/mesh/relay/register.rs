@@ -63,7 +63,8 @@ impl Register {
     }
 }
 
-/// A key that is not the id's own would be believed by every peer that finds it in a list.
+/// The public key of a registration. If the id is a key, any other key is refused, because every
+/// peer that finds it in a list would trust it.
 fn public_key(object: &Object<'_>, node: &RelayNodeId) -> Result<String, Fault> {
     match short(object, "publicKey")? {
         Some(key) if node.key().is_some() && !node.is(&key) => Err(Fault::Register("publicKey")),

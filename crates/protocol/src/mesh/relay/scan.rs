@@ -1,7 +1,7 @@
 //! Finds the usual `relayData` without a parser: a relay reads mostly this message, and most of it
 //! is one long text that need not be examined.
 //!
-//! Only the form of the usual peers matches: no white space, no escapes, the four fields in any
+//! Only text as peers usually write it matches: no white space, no escapes, the four fields in any
 //! order and nothing else. The parser handles all other input, and gives the same result for this
 //! form.
 

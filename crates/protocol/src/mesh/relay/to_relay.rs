@@ -22,7 +22,7 @@ pub enum ToRelay<'a> {
         /// Which nodes are wanted.
         filter: Filter,
     },
-    /// For another node.
+    /// A message for another node.
     Forward(Forward<'a>),
 }
 

@@ -1,5 +1,5 @@
-//! Agents: the events of their turns, their permission requests, and their usage. All of it is
-//! ours.
+//! Agents: the events of their turns, their permission requests, and their usage. None of this is
+//! in the specification.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use crate::workspace::{
 pub struct PermissionRequest {
     /// The session of the asking agent.
     pub session_id: SessionId,
-    /// The question, by which it is answered.
+    /// The id of the question, which its answer repeats.
     pub request_id: PermissionId,
     /// The tool's name, as the agent reports it.
     pub tool: String,
@@ -27,12 +27,12 @@ pub struct PermissionRequest {
 /// `permission_response`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionResponse {
-    /// The session of the agent that asked; the question has it, too.
+    /// The session of the agent that asked; not needed, since the question belongs to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// The question.
     pub request_id: PermissionId,
-    /// Whether it may.
+    /// Whether the agent may use the tool.
     pub allow: bool,
     /// The answer for the agent.
     #[serde(default, deserialize_with = "maybe_text::<_, REASON_MAX>")]
@@ -56,9 +56,9 @@ pub struct PermissionResolved {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionOutcome {
-    /// It may.
+    /// The agent may use the tool.
     Allow,
-    /// It may not.
+    /// The agent may not use the tool.
     Deny,
     /// No answer came in time, or the agent no longer asks.
     Expired,
@@ -93,7 +93,8 @@ pub struct AgentEventMessage {
     pub event: AgentEvent,
 }
 
-/// `get_turns`: the events of an agent's turns, as stored. Without bounds the newest are wanted.
+/// `get_turns`: asks for the stored events of an agent's turns; without bounds, for the newest
+/// ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GetTurns {
     /// The agent's session.
@@ -104,7 +105,7 @@ pub struct GetTurns {
     /// Only events after this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// How many bytes of events to send at most; absent: as the daemon likes. One event is always
+    /// How many bytes of events to send at most; absent: the daemon decides. One event is always
     /// sent, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
@@ -138,7 +139,7 @@ pub struct StoredEvent {
 pub enum AgentEvent {
     /// A turn begins.
     TurnStarted {
-        /// Which, from 1.
+        /// The number of the turn, from 1.
         turn: u64,
         /// The prompt that it answers. Of a long prompt, only the beginning.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +151,7 @@ pub enum AgentEvent {
         text: String,
         /// Whether it continues the text before it.
         delta: bool,
-        /// Whether the agent says it of its own accord, so that it answers no prompt.
+        /// Whether the agent says it on its own, and not as an answer to a prompt.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unasked: bool,
     },
@@ -165,7 +166,7 @@ pub enum AgentEvent {
         id: String,
         /// The tool's name.
         name: String,
-        /// Its target.
+        /// The tool's input.
         input: Value,
     },
     /// The agent has used a tool.
@@ -177,7 +178,7 @@ pub enum AgentEvent {
         /// Its result.
         output: String,
     },
-    /// Something that the user should know, and no part of the answer.
+    /// Something that the user should know and that is not part of the answer.
     Notice {
         /// Its message.
         message: String,

@@ -39,7 +39,7 @@ pub struct UpdateClusterConfig {
     pub heartbeat_interval_ms: Option<u64>,
 }
 
-/// `cluster_join`: makes this machine a member of the cluster of the one that made the invitation.
+/// `cluster_join`: makes this machine a member of a cluster, by an invitation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterJoin {
     /// The code of an invitation.
@@ -47,7 +47,7 @@ pub struct ClusterJoin {
     pub code: Secret,
 }
 
-/// `cluster_forget`: takes a machine out of the cluster that is lost or not wanted any more.
+/// `cluster_forget`: removes a machine that is lost or no longer wanted from the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterForget {
     /// Its node id or its name.
@@ -73,7 +73,7 @@ pub struct ClusterInvitation {
     pub code: Secret,
     /// When it ends.
     pub expires_at: Timestamp,
-    /// Where the machine that joins reaches this one.
+    /// The addresses at which the joining machine can reach this one.
     pub addresses: Vec<String>,
 }
 
@@ -115,19 +115,19 @@ pub struct ClusterConfig {
     pub election_timeout_min_ms: u64,
     /// [`crate::workspace::cluster::ELECTION_TIMEOUT_MAX_MS`].
     pub election_timeout_max_ms: u64,
-    /// Nothing: no quorum is needed.
+    /// Always none: no quorum is needed.
     pub min_quorum: Option<u32>,
     /// The addresses that it advertises to clients.
     pub advertise_addresses: Vec<String>,
 }
 
-/// `cluster_action_ack`: what came of a change of the cluster.
+/// `cluster_action_ack`: the result of a change of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterActionAck {
     /// The `type` of the request.
     pub action: String,
     /// Whether it was done.
     pub ok: bool,
-    /// The action or the reason against it, for people.
+    /// What was done, or why it was not, for people.
     pub message: String,
 }

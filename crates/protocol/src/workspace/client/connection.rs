@@ -12,7 +12,7 @@ use crate::workspace::{
 /// `auth`: the first message of every connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Auth {
-    /// A key, or a token of the workspace. It does not show itself when it is logged.
+    /// A key, or a token of the workspace. It stays hidden when the message is logged.
     #[serde(serialize_with = "exposed", deserialize_with = "secret")]
     pub token: Secret,
 }
@@ -33,7 +33,7 @@ pub struct ErrorMessage {
     pub message: String,
 }
 
-/// `client_notice`: something that the client's user should know, and no error.
+/// `client_notice`: something that the client's user should know, but that is not an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientNotice {
     /// Its notice.
@@ -48,7 +48,7 @@ pub const DIRECTORY_CUT: &str = "directory_cut";
 pub struct Notice {
     /// How much it matters.
     pub level: NoticeLevel,
-    /// Which it is: [`OUTPUT_LAGGED`] and the like.
+    /// The kind of notice, such as [`OUTPUT_LAGGED`].
     pub code: String,
     /// The event, for people.
     pub message: String,
@@ -70,14 +70,14 @@ pub enum NoticeLevel {
     Error,
 }
 
-/// The session's owner is still being looked for; the attach is on its way there.
+/// The member that runs the session is still being looked for; the attach will be passed on to it.
 pub const CLUSTER_OWNER_LOOKUP: &str = "cluster_owner_lookup";
-/// The member that runs the session cannot be reached; the session is shown again once it can.
+/// The member that runs the session cannot be reached. The session is shown again once it can be.
 /// Ours.
 pub const OWNER_UNREACHABLE: &str = "owner_unreachable";
 /// The client fell behind and output was left out; a snapshot follows.
 pub const OUTPUT_LAGGED: &str = "output_lagged";
-/// The client stayed behind, and is sent no more of this output.
+/// The client could not catch up, and is sent no more of this output.
 pub const OUTPUT_BACKPRESSURE: &str = "output_backpressure";
 
 /// `input_ack`: input was applied. Ours.
@@ -86,12 +86,13 @@ pub struct InputAck {
     /// The id that its sender gave it.
     #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
     pub input_id: String,
-    /// Of a prompt to an agent: which turn it is, or will be once those before it are over.
+    /// For a prompt to an agent: the number of its turn, which may begin later, after the turns
+    /// before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
 }
 
-/// A secret as it is sent.
+/// Writes a secret in clear, to send it.
 pub(in crate::workspace) fn exposed<S: Serializer>(
     token: &Secret,
     serializer: S,
@@ -99,7 +100,7 @@ pub(in crate::workspace) fn exposed<S: Serializer>(
     serializer.serialize_str(token.expose())
 }
 
-/// A secret of at most [`TOKEN_MAX`] bytes.
+/// Reads a secret of at most [`TOKEN_MAX`] bytes.
 pub(in crate::workspace) fn secret<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Secret, D::Error> {

@@ -72,7 +72,7 @@ pub struct ProjectFileList {
     pub next: Option<String>,
 }
 
-/// The entries of a directory.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
     /// Its name.
@@ -164,7 +164,7 @@ pub struct ProjectFileChunk {
     pub total_size: u64,
     /// Whether they end where the file ends.
     pub eof: bool,
-    /// Which file they are of, and as of when. Windows belong together if it is the same for all of them.
+    /// The version of the file that they are from. Windows belong together if they have the same version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<FileVersion>,
     /// The SHA-256 of everything before them, in lower-case hex, if it was asked for; none if the file
@@ -176,12 +176,12 @@ pub struct ProjectFileChunk {
 /// A file as of one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileVersion {
-    /// Which file it is. Another one may have the same path later.
+    /// Identifies the file itself. Later another file may have the same path.
     pub file: String,
-    /// When it was changed last. The text has no meaning beside being the same or another one.
+    /// When it was last changed, as a text that can only be compared for equality.
     pub changed: String,
     /// Whether the version is certain: the file did not change during the read, nor so shortly before
-    /// that a second change would have the same time.
+    /// it that another change could get the same time.
     pub settled: bool,
 }
 
@@ -252,7 +252,7 @@ pub struct TransferProjectEntry {
     /// The source.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub from: String,
-    /// Where to; it must not be there.
+    /// The destination, which must not exist yet.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub to: String,
     /// The id that its answer will have.
@@ -288,8 +288,8 @@ pub struct UploadProjectFile {
     pub request_id: String,
 }
 
-/// `upload_project_file_part`: a part of a new file of any size. Parts are sent in their order; the file has its name once
-/// the last one has come. Ours.
+/// `upload_project_file_part`: a part of a new file of any size. Parts are sent in order; the file appears under its
+/// name once the last part has arrived. Ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UploadProjectFilePart {
     /// The project.
@@ -300,7 +300,8 @@ pub struct UploadProjectFilePart {
     /// The id that its answer will have.
     #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
     pub request_id: String,
-    /// Names the upload within the project, on any connection: a random text of the client.
+    /// The id of the upload within the project, on any connection: a random text that the client
+    /// chooses.
     #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
     pub upload_id: String,
     /// Where the part begins in the file, in bytes. The first part begins at 0.

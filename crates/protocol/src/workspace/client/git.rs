@@ -34,7 +34,7 @@ pub struct GitDiffResult {
     pub patch: String,
 }
 
-/// `git_error`: git could not be asked.
+/// `git_error`: git could not be run, or has failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitError {
     /// The project.
@@ -54,9 +54,9 @@ pub struct GitStatus {
     pub branch: Option<String>,
     /// The branch that it follows.
     pub upstream: Option<String>,
-    /// How many commits it has that its upstream has not.
+    /// How many commits it has that its upstream lacks.
     pub ahead: u64,
-    /// How many commits its upstream has that it has not.
+    /// How many commits its upstream has that it lacks.
     pub behind: u64,
     /// The changes in the index.
     pub staged: Vec<GitChange>,
@@ -98,7 +98,7 @@ pub struct GitChange {
 /// How a file changed: one of git's letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ChangeStatus {
-    /// Its content.
+    /// Its content changed.
     #[serde(rename = "M")]
     Modified,
     /// It is new.
@@ -116,7 +116,7 @@ pub enum ChangeStatus {
     /// Its type changed: it was a link and is a file, for example.
     #[serde(rename = "T")]
     TypeChanged,
-    /// Two changes of it have to be merged.
+    /// It has a conflict that must be merged.
     #[serde(rename = "U")]
     Unmerged,
 }

@@ -1,4 +1,4 @@
-//! Projects: making, changing and removing them. All of it is ours.
+//! Projects: making, changing and removing them. None of this is in the specification.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub struct CreateProject {
     pub env: BTreeMap<String, String>,
 }
 
-/// `update_project`: each field of a [`CreateProject`] may be left out here, and stays unchanged then.
+/// `update_project`: the fields of [`CreateProject`], of which absent ones stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateProject {
     /// Its project id.

@@ -38,7 +38,7 @@ messages! {
         /// A request was not served.
         "error" => Error(ErrorMessage),
 
-        /// A session is made.
+        /// A session was made.
         "session_created" => SessionCreated(WithSession),
         /// The sessions.
         "session_list" => SessionList(SessionList),
@@ -60,7 +60,7 @@ messages! {
         "session_status_changed" => SessionStatusChanged(WithSession),
         /// A session has ended.
         "session_killed" => SessionKilled(OfSession),
-        /// A session is another machine's, or would be. Ours.
+        /// A session has moved to another machine, or would move there. Ours.
         "session_moved" => SessionMoved(SessionMoved),
         /// The session does not exist.
         "session_unknown" => SessionUnknown(OfSession),
@@ -101,11 +101,11 @@ messages! {
         "project_file_chunk_error" => ProjectFileChunkError(ProjectFileChunkError),
         /// A file is written.
         "project_file_saved" => ProjectFileSaved(ProjectFileSaved),
-        /// A file is not as the client saw it.
+        /// A file has other content than the client saw.
         "project_file_write_conflict" => ProjectFileWriteConflict(ProjectFileWriteConflict),
         /// Something was made, moved, copied or deleted.
         "project_fs_action_result" => ProjectFsActionResult(ProjectFsActionResult),
-        /// It was not.
+        /// It was not done.
         "project_fs_action_error" => ProjectFsActionError(ProjectFsActionError),
         /// Something changed in a project that is watched.
         "project_files_changed" => ProjectFilesChanged(OfProject),
@@ -113,7 +113,7 @@ messages! {
         "git_status_result" => GitStatusResult(GitStatus),
         /// The changes of one file.
         "git_diff_result" => GitDiffResult(GitDiffResult),
-        /// Git could not be asked.
+        /// Git could not be run, or has failed.
         "git_error" => GitError(GitError),
 
         /// A team is made.
@@ -143,9 +143,9 @@ messages! {
         /// The team has no more work. Ours.
         "team_completed" => TeamCompleted(OfTeam),
 
-        /// How the cluster is.
+        /// The state of the cluster.
         "cluster_status" => ClusterStatus(ClusterStatusReply),
-        /// How the cluster is set up.
+        /// The settings of the cluster.
         "cluster_config" => ClusterConfig(ClusterConfig),
         /// The result of a change of the cluster.
         "cluster_action_ack" => ClusterActionAck(ClusterActionAck),

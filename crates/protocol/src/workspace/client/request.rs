@@ -42,7 +42,7 @@ messages! {
         "new_session" => NewSession(Box<NewSession>),
         /// Follow a session's output.
         "attach" => Attach(Attach),
-        /// Follow no output.
+        /// Stop following output.
         "detach" => Detach,
         /// Give a session a whole prompt.
         "send_input" => SendInput(SendInput),
@@ -63,11 +63,11 @@ messages! {
 
         /// Run a command in a new terminal.
         "open_terminal" => OpenTerminal(Box<OpenTerminal>),
-        /// Type. Ours.
+        /// Type into a terminal. Ours.
         "terminal_input" => TerminalInput(TerminalInput),
         /// Report the size of the client's terminal. Ours.
         "resize" => Resize(Resize),
-        /// Make this client's size the session's. Ours.
+        /// Give the session the size of this client's terminal. Ours.
         "take_control" => TakeControl(OfSession),
         /// Ask for earlier output. Ours.
         "get_history" => GetHistory(GetHistory),
@@ -139,11 +139,11 @@ messages! {
         /// Report the result of a team worker. Ours.
         "report_result" => ReportResult(WorkerResult),
 
-        /// Ask how the cluster is.
+        /// Ask for the state of the cluster.
         "cluster_status" => ClusterStatus,
-        /// Ask how the cluster is set up.
+        /// Ask for the settings of the cluster.
         "get_cluster_config" => GetClusterConfig,
-        /// Set up the cluster differently.
+        /// Change the settings of the cluster.
         "update_cluster_config" => UpdateClusterConfig(UpdateClusterConfig),
         /// Rename a node.
         "rename_node" => RenameNode(RenameNode),
@@ -157,7 +157,7 @@ messages! {
         "cluster_join" => ClusterJoin(ClusterJoin),
         /// Leave the cluster.
         "cluster_leave" => ClusterLeave,
-        /// Take another machine out of the cluster.
+        /// Remove another machine from the cluster.
         "cluster_forget" => ClusterForget(ClusterForget),
         /// No longer has an effect.
         "force_election" => ForceElection,

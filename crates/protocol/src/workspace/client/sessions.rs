@@ -24,10 +24,11 @@ pub struct NewSession {
     /// Its name.
     #[serde(default, deserialize_with = "maybe_name")]
     pub name: Option<String>,
-    /// More arguments for the agent's command line; with the tag `dev-server`, the whole one.
+    /// More arguments for the agent's command line; with the tag `dev-server`, the whole command
+    /// line.
     #[serde(default, deserialize_with = "maybe_args")]
     pub extra_args: Option<Vec<String>>,
-    /// The user to run as, before the project's.
+    /// The user to run as, in place of the project's.
     #[serde(default, deserialize_with = "maybe_name")]
     pub run_as_user: Option<String>,
     /// The node of the cluster to run on.
@@ -71,7 +72,7 @@ pub struct SendInput {
     /// The prompt.
     #[serde(deserialize_with = "text::<_, PROMPT_MAX>")]
     pub input: String,
-    /// By which it is acknowledged, and taken once however often it is sent. Ours.
+    /// The id that its acknowledgement repeats. Input with the same id is applied only once. Ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "maybe_text::<_, REQUEST_ID_MAX>")]
     pub input_id: Option<String>,
@@ -122,15 +123,15 @@ pub struct MoveSession {
     /// Whether to interrupt the running turn, instead of waiting for its end.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
     pub interrupt: bool,
-    /// Whether it moves although something cannot go along.
+    /// Whether to move even if something must stay behind.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
     pub accept_losses: bool,
-    /// Whether only to say what a move would do.
+    /// Whether only to report what a move would do.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
 
-/// `session_moved`: a session is another machine's, or would be.
+/// `session_moved`: a session has moved to another machine, or would move there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionMoved {
     /// Its session id.
@@ -144,7 +145,7 @@ pub struct SessionMoved {
     /// The things that stay behind, for people.
     #[serde(default)]
     pub stays: Vec<String>,
-    /// Whether nothing was done, and it was only said.
+    /// Whether nothing was done, and this only reports what a move would do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }

@@ -1,4 +1,4 @@
-//! Teams: making them, work for their members, messages between those.
+//! Teams: making them, giving work to their members, and messages between members.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub struct CreateTeam {
     pub mode: Option<SessionMode>,
 }
 
-/// `spawn_worker`: one more team worker, without work. Unlike [`CreateTeam`] it may go without a name.
+/// `spawn_worker`: one more team worker, without work. Unlike in [`CreateTeam`], the name may be absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnWorker {
     /// In which team.
@@ -79,7 +79,7 @@ pub struct RelayTeamMessage {
     pub payload: String,
 }
 
-/// `handoff`: give work to a new team worker, and wait for what comes of it.
+/// `handoff`: give work to a new team worker, and wait for the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handoff {
     /// In which team.
@@ -107,7 +107,8 @@ pub struct Handoff {
     pub node_id: Option<String>,
 }
 
-/// `assign`: give work to a new team worker, without waiting. A [`Handoff`] always writes its `worker_name`.
+/// `assign`: give work to a new team worker, without waiting. Unlike in a [`Handoff`], an absent
+/// `worker_name` is not written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assign {
     /// In which team.
@@ -154,7 +155,7 @@ pub struct GetTeamInbox {
     pub team_id: TeamId,
     /// Its session id.
     pub session_id: SessionId,
-    /// The number of the first that is wanted; none: all.
+    /// The number of the first message to send; none: all.
     pub since_seq: Option<u64>,
 }
 
@@ -246,7 +247,7 @@ pub struct HandoffResult {
     pub result: Option<String>,
     /// Whether it is over.
     pub completed: bool,
-    /// By which to wait on, when it is not.
+    /// The id for waiting on, if it is not over.
     pub wait_id: Option<WaitId>,
 }
 
@@ -270,7 +271,7 @@ pub struct TeamWaitResult {
     pub pending_workers: Vec<SessionId>,
     /// Whether the time was over before all had reported.
     pub timed_out: bool,
-    /// By which to wait on, when it was.
+    /// The id for waiting on, if the time was over.
     pub wait_id: Option<WaitId>,
     /// The results of the workers that have reported. Ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -299,6 +300,6 @@ pub struct InboxMessage {
     pub from_session_id: SessionId,
     /// Its payload.
     pub payload: String,
-    /// When it was taken.
+    /// When it was stored.
     pub delivered_at: Timestamp,
 }

@@ -26,7 +26,7 @@ pub struct OpenTerminal {
     /// Its name.
     #[serde(default, deserialize_with = "maybe_name")]
     pub name: Option<String>,
-    /// The project it belongs to. Ours, as all that follow.
+    /// The project it belongs to. Ours, like all fields below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
     /// How wide it is at first.
@@ -41,7 +41,7 @@ pub struct OpenTerminal {
     /// Whether to keep it out of listings.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
-    /// The user to run as, before the project's.
+    /// The user to run as, in place of the project's.
     #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
     pub run_as_user: Option<String>,
     /// The node of the cluster to run on.
@@ -74,7 +74,7 @@ pub struct TerminalInput {
     /// The encoding of `data`.
     #[serde(default, deserialize_with = "or_default")]
     pub encoding: Encoding,
-    /// By which it is acknowledged, and applied once however often it is sent.
+    /// The id that its acknowledgement repeats. Input with the same id is applied only once.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "maybe_text::<_, REQUEST_ID_MAX>")]
     pub input_id: Option<String>,
@@ -87,7 +87,7 @@ pub enum Encoding {
     /// Plain text.
     #[default]
     Text,
-    /// As base64: bytes that are no text.
+    /// Base64, for bytes that are not text.
     Base64,
 }
 
@@ -115,12 +115,13 @@ pub struct Output {
     pub data: String,
 }
 
-/// `session_history`: where output continues after an `attach`. Ours.
+/// `session_history`: the point from which output continues after an `attach`. Ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionHistory {
     /// Which session.
     pub session_id: SessionId,
-    /// The number of the last output that the client has now: it must drop frames up to this one.
+    /// The number of the last output that the client has now. It must drop frames up to this
+    /// number.
     pub last_seq: u64,
     /// The screen to begin with; none when the client resumes.
     pub snapshot: Option<SessionSnapshot>,
@@ -146,10 +147,10 @@ pub struct SessionSnapshot {
 pub struct GetHistory {
     /// Which session.
     pub session_id: SessionId,
-    /// The number of the output before which to end; absent: the newest is wanted.
+    /// The number of the output before which to end; absent: up to the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_seq: Option<u64>,
-    /// How many bytes to send at most; absent: as the daemon likes.
+    /// How many bytes to send at most; absent: the daemon decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
 }

@@ -19,7 +19,7 @@ pub struct ForwardedRequest {
     /// The client's message, as JSON text.
     #[serde(deserialize_with = "json_text")]
     pub payload: String,
-    /// How often it may still be forwarded: [`HOPS_MAX`] at most, and that when it does not say.
+    /// How often it may still be forwarded: at most [`HOPS_MAX`], which is also the default.
     #[serde(default = "all_hops", deserialize_with = "hops")]
     pub hops: u8,
     /// The members that it has passed. Ours.
@@ -39,7 +39,7 @@ pub struct ForwardedResponse {
     pub payload: String,
 }
 
-/// JSON text: in a string, or as it stands.
+/// JSON text, given as a string or as plain JSON.
 fn json_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     Ok(serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned()))

@@ -12,7 +12,7 @@ pub struct PeerHello {
     /// The id of the end that dialled.
     #[serde(deserialize_with = "needed_node")]
     pub node_id: String,
-    /// The secret of the cluster; empty when the message has none. It does not show itself when it
+    /// The secret of the cluster; empty when the message has none. It stays hidden when the message
     /// is logged.
     #[serde(default = "no_token", serialize_with = "exposed", deserialize_with = "token")]
     pub cluster_token: Secret,
@@ -33,7 +33,7 @@ pub struct PeerHelloAck {
     /// Without meaning.
     #[serde(default)]
     pub term: Zero,
-    /// Whether the dialling end is let in.
+    /// Whether the dialling end is accepted.
     #[serde(default, deserialize_with = "or_default")]
     pub success: bool,
     /// Why not, for people.
@@ -44,8 +44,8 @@ pub struct PeerHelloAck {
     pub display_name: Option<String>,
 }
 
-/// `peer_rename_node`, which asks its receiver to take this name, and `peer_display_name_update`,
-/// which says that its sender has it.
+/// `peer_rename_node`, which asks the receiver to take this name, and `peer_display_name_update`,
+/// by which the sender tells its own name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeName {
     /// The name, for people.

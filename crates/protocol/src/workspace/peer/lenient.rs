@@ -1,5 +1,5 @@
 //! Fields of other members, read leniently: a field of the wrong type counts as missing, so that it
-//! does not cost the message. Nothing is built of what is ignored.
+//! does not cost the message. No values are built for ignored input.
 
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use serde::{
@@ -16,7 +16,7 @@ use crate::{
 /// Up to here, every whole number is exact as a floating point number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The longest words for people, in bytes.
+/// The longest text for people, in bytes.
 const WORDS_MAX: usize = 1024;
 
 /// A field without meaning, `term` or `seq`: 0 when written, ignored when read.
@@ -54,18 +54,18 @@ where
     any(deserializer).map(Option::unwrap_or_default)
 }
 
-/// A name, cut to [`NAME_MAX`] bytes and with nothing in it that a terminal would obey; none for
-/// empty text.
+/// A name, cut to [`NAME_MAX`] bytes and without characters that control a terminal; none for empty
+/// text.
 pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(any::<_, String>(deserializer)?.and_then(|name| words_within(&name, NAME_MAX)))
 }
 
-/// A name without which the message means nothing.
+/// A name without which the message has no meaning.
 pub(super) fn needed_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     name(deserializer)?.ok_or_else(|| D::Error::custom("must be text that is not empty"))
 }
 
-/// Words for people, as a name but longer.
+/// A text for people, read like a name but longer.
 pub(super) fn words<'de, D>(deserializer: D) -> Result<Option<String>, D::Error>
 where
     D: Deserializer<'de>,
@@ -80,12 +80,12 @@ pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     Ok(path.filter(fits).unwrap_or_default())
 }
 
-/// The id of a member: text of at most [`NAME_MAX`] bytes that a terminal may be shown.
+/// The id of a member: text of at most [`NAME_MAX`] bytes that is safe to show on a terminal.
 pub(super) fn node<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(any::<_, String>(deserializer)?.filter(|id| is_node(id)))
 }
 
-/// The id of a member without which the message means nothing.
+/// The id of a member without which the message has no meaning.
 pub(super) fn needed_node<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let unfit = || D::Error::custom(format!("must be text of 1 to {NAME_MAX} bytes"));
     node(deserializer)?.ok_or_else(unfit)
@@ -129,7 +129,7 @@ pub(super) fn is_node(id: &str) -> bool {
 }
 
 fn words_within(text: &str, max: usize) -> Option<String> {
-    // Cut before and after: a replaced character may be longer than the original.
+    // The text is cut twice, because a replaced character may be longer than the original.
     let shown = base::plain::line(clip(text.trim(), max));
     Some(clip(&shown, max).trim().to_owned()).filter(|words| !words.is_empty())
 }

@@ -54,20 +54,20 @@ messages! {
 
         /// Ask for a session's output.
         "subscribe_output" => SubscribeOutput(SubscribeOutput),
-        /// Ask for it no longer.
+        /// No longer ask for it.
         "unsubscribe_output" => UnsubscribeOutput(OfSubscriber),
         /// A session's output.
         "session_output" => SessionOutput(SessionOutput),
         /// Ask for changes of a project's files.
         "subscribe_project_files" => SubscribeProjectFiles(SubscribeProjectFiles),
-        /// Ask for them no longer.
+        /// No longer ask for them.
         "unsubscribe_project_files" => UnsubscribeProjectFiles(OfSubscriber),
         /// A project's files changed.
         "project_files_changed" => ProjectFilesChanged(OfSubscriber),
     }
 }
 
-/// The types of messages of elections, which the specification keeps and ignores.
+/// The types of old messages about elections. By the specification they are ignored.
 pub const LEGACY: [&str; 9] = [
     "heartbeat",
     "heartbeat_ack",
@@ -91,8 +91,8 @@ pub enum FromPeer {
     Unknown(String),
 }
 
-/// Reads another member's message. Unknown fields are ignored, and fields of the wrong type where
-/// the message means something without them.
+/// Reads another member's message. Unknown fields are ignored, and so are fields of the wrong type
+/// if the message has a meaning without them.
 ///
 /// # Errors
 /// [`BadMessage`] for text that is not a JSON object with a `type`, for a message that lacks a field
@@ -110,8 +110,8 @@ fn ignored(kind: String) -> FromPeer {
 }
 
 impl PeerMessage {
-    /// The message as JSON, once with each name that members know it by: each copy does nothing
-    /// where another was taken.
+    /// The message as JSON, once with each name under which members may know it. A member that
+    /// understands several copies applies only one.
     pub fn spellings(&self) -> Vec<String> {
         let text = self.encode();
         let other = match self.kind() {

@@ -6,8 +6,8 @@
 //! - [`object`]: sessions, projects and teams as text with all their fields
 //! - [`sealed`]: messages between two Warrens
 //!
-//! Members that are other programs differ in what the specification leaves open. So their messages
-//! are read leniently, within bounds, and messages to them have every name that they may look for.
+//! Members may be other programs, which differ where the specification is open. So their messages
+//! are read leniently, within bounds, and messages to them use every name that they may look for.
 
 pub mod forward;
 pub mod hello;

@@ -1,5 +1,5 @@
-//! The JSON text of a session, project or team, as members replicate it: with all its fields, also
-//! the unknown ones.
+//! The JSON text of a session, project or team, as members replicate it: with all its fields, even
+//! unknown ones.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -19,13 +19,13 @@ use crate::{
 #[derive(Clone)]
 pub struct ObjectText(Arc<RawValue>);
 
-/// Why an object is not taken.
+/// Why an object is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadObject {
-    /// Not JSON, not an object, or one with a known field twice.
+    /// It is not JSON, not an object, or has a known field twice.
     #[error("not a JSON object with each field once")]
     NotAnObject,
-    /// No id, or one that is no UUID.
+    /// It has no id, or one that is not a UUID.
     #[error("an object without an id such as 550e8400-e29b-41d4-a716-446655440000")]
     NoId,
     /// Longer than [`OBJECT_MAX`].
@@ -71,11 +71,11 @@ impl ObjectText {
 
     /// The object with its owner's id as `node_id`.
     pub(super) fn owned_by(&self, node: &str) -> Self {
-        // Room for it is left when an object without an owner is read.
+        // An object without an owner is only accepted with room for one, so this does not fail.
         self.with("node_id", &node).unwrap_or_else(|_| self.clone())
     }
 
-    /// Whether the owner's id can be added.
+    /// Whether there is room for the owner's id.
     pub(super) fn has_room_for_owner(&self) -> bool {
         self.as_str().len() + OWNER_MAX <= OBJECT_MAX
     }
@@ -89,8 +89,8 @@ pub(super) fn text_of(value: &impl Serialize) -> Result<ObjectText, BadObject> {
     ObjectText::new(json::write(value))
 }
 
-/// The object without some fields, and with others set. A field that is set already stays in its
-/// place.
+/// Writes the object again, without some fields and with others set. A field that the object
+/// already has keeps its place.
 pub(super) fn rewrite(
     text: &str,
     without: &[&str],
@@ -99,7 +99,7 @@ pub(super) fn rewrite(
     ObjectText::new(rewritten(text, without, set, OBJECT_MAX)?)
 }
 
-/// As [`rewrite`], of another length, in bytes. What is left out does not count.
+/// Like [`rewrite`], but with another bound, in bytes. Fields that are left out do not count.
 pub(super) fn rewritten(
     text: &str,
     without: &[&str],
@@ -121,7 +121,7 @@ pub(super) fn rewritten(
     Ok(out)
 }
 
-/// An object as it is written again.
+/// An object while it is written again.
 struct Rewriting<'a> {
     without: &'a [&'a str],
     set: &'a [(&'a str, String)],
@@ -175,7 +175,7 @@ fn push_field(out: &mut String, name: &str, value: &str) {
     out.push_str(value);
 }
 
-/// The fields of an object; a known field that is there twice makes it unreadable.
+/// Reads the fields of an object. One with a known field twice is refused.
 pub(super) fn fields_of<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, BadObject> {
     match text.starts_with('{') {
         true => serde_json::from_str(text).map_err(|_| BadObject::NotAnObject),
@@ -183,13 +183,13 @@ pub(super) fn fields_of<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, BadO
     }
 }
 
-/// Text that was just written as an object.
+/// The result of [`rewritten`] as raw JSON; `null` for an error.
 pub(super) fn raw(text: Result<String, BadObject>) -> Box<RawValue> {
     let raw = text.ok().and_then(|text| RawValue::from_string(text).ok());
     raw.unwrap_or_else(|| RawValue::NULL.to_owned())
 }
 
-/// How deeply lists and objects lie within each other in JSON text.
+/// How deeply lists and objects are nested in JSON text.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);

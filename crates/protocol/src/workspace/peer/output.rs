@@ -18,7 +18,7 @@ pub struct SubscribeOutput {
     pub subscriber_id: String,
     /// Its session id.
     pub session_id: SessionId,
-    /// The number of the last output that is already there.
+    /// The number of the last output that the asking member already has.
     #[serde(default, deserialize_with = "count")]
     pub after_seq: Option<u64>,
 }
@@ -37,7 +37,7 @@ pub struct OfSubscriber {
 pub struct SessionOutput {
     /// Its session id.
     pub session_id: SessionId,
-    /// Its number in the session's log; 0 when the message does not say.
+    /// Its number in the session's log; 0 if the message has none.
     #[serde(default, deserialize_with = "number")]
     pub seq: u64,
     /// The output.

@@ -50,13 +50,13 @@ pub struct ProjectDeleted {
 pub struct ProjectObject {
     /// Its id.
     pub id: ProjectId,
-    /// The member that has its files; none when the message does not say: the sender.
+    /// The member that has its files. If the message names none, that is the sender.
     pub owner: Option<String>,
     /// Its name, for people.
     pub name: Option<String>,
     /// When it was made, in nanoseconds since 1970.
     pub created_at: i64,
-    /// When it was last changed, in nanoseconds since 1970; 0 when it does not say.
+    /// When it was last changed, in nanoseconds since 1970; 0 if that is unknown.
     pub updated_at: i64,
     /// All its fields, the owner as its `node_id` if known.
     pub text: ObjectText,
@@ -71,7 +71,7 @@ impl ProjectObject {
         Ok(Self::from_text(text_of(project)?.as_str())?.owned_by(owner))
     }
 
-    /// A project whose fields are this text, such as its [`ProjectObject::text`] was.
+    /// A project with the fields in this text, such as an earlier [`ProjectObject::text`].
     ///
     /// # Errors
     /// [`BadObject`].
@@ -85,7 +85,8 @@ impl ProjectObject {
         Self { text: self.text.owned_by(node), owner: Some(node.to_owned()), ..self }
     }
 
-    /// Its description for clients. What its text lacks, or has of the wrong type, gets a default.
+    /// Its description for clients. A field that is missing or of the wrong type in its text gets a
+    /// default.
     pub fn project(&self) -> Project {
         let fields: ProjectFields = serde_json::from_str(self.text.as_str()).unwrap_or_default();
         let updated_at = fields.updated_at.or(fields.created_at).unwrap_or_default();
@@ -101,7 +102,7 @@ impl ProjectObject {
         }
     }
 
-    /// Reads a project. `key` is its id where a map has it under that.
+    /// Reads a project. `key` is its id if it is the value of a map whose keys are ids.
     pub(super) fn read(text: &str, key: Option<ProjectId>) -> Result<Self, BadObject> {
         let fields: ProjectFields = fields_of(text)?;
         let id = fields.id.or(key).ok_or(BadObject::NoId)?;
@@ -148,7 +149,7 @@ struct ProjectFields {
     updated_at: Option<Timestamp>,
 }
 
-/// An environment within the bounds that clients have; none for a larger one.
+/// The environment, or an empty one if it exceeds the bounds for clients.
 fn fitting(env: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let bytes: usize = env.iter().map(|(name, value)| name.len() + value.len()).sum();
     match env.len() <= ENV_MAX && bytes <= ENV_BYTES_MAX {

@@ -31,7 +31,7 @@ pub struct SessionUpdate {
     pub session: SessionObject,
 }
 
-/// `session_removed`: a session is gone, in every generation that its receiver knows.
+/// `session_removed`: a session is gone, whatever generation of it the receiver knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRemoved {
     /// Without meaning.
@@ -49,9 +49,9 @@ pub struct SessionRemoved {
 pub struct SessionObject {
     /// Its id.
     pub id: SessionId,
-    /// The member that runs it; none when the message does not say: the sender.
+    /// The member that runs it. If the message names none, that is the sender.
     pub owner: Option<String>,
-    /// Counts its owner's changes.
+    /// The number of its owner's changes.
     pub generation: u64,
     /// Its name, for people.
     pub name: Option<String>,
@@ -59,8 +59,8 @@ pub struct SessionObject {
     pub created_at: i64,
     /// When it last read or wrote anything, in nanoseconds since 1970.
     pub last_active: i64,
-    /// The session's description: `info`, with the owner as its `node_id` if known, without
-    /// generation and output.
+    /// The session's description: the fields of `info`, with the owner as `node_id` if known, but
+    /// without generation and output.
     pub text: ObjectText,
 }
 
@@ -73,7 +73,7 @@ impl SessionObject {
         Ok(Self::from_text(text_of(info)?.as_str(), generation)?.owned_by(owner))
     }
 
-    /// A session whose description is this text, such as its [`SessionObject::text`] was.
+    /// A session with the description in this text, such as an earlier [`SessionObject::text`].
     ///
     /// # Errors
     /// [`BadObject`].
@@ -87,13 +87,15 @@ impl SessionObject {
         Self { text: self.text.owned_by(node), owner: Some(node.to_owned()), ..self }
     }
 
-    /// Its description for clients. What its text lacks, or has of the wrong type, gets a default.
+    /// Its description for clients. A field that is missing or of the wrong type in its text gets a
+    /// default.
     pub fn info(&self) -> SessionInfo {
         let fields = serde_json::from_str(self.text.as_str()).unwrap_or_default();
         info_of(self, fields)
     }
 
-    /// Reads a session, bare or in `info`. `key` is its id where a map has it under that.
+    /// Reads a session, bare or in `info`. `key` is its id if it is the value of a map whose keys
+    /// are ids.
     pub(super) fn read(text: &str, key: Option<SessionId>) -> Result<Self, BadObject> {
         let beside: Beside<'_> = fields_of(text)?;
         let inner = beside.info.map(RawValue::get).filter(|info| info.starts_with('{'));
@@ -118,18 +120,18 @@ impl SessionObject {
         }
     }
 
-    /// As a snapshot has it, for readers that look for a session bare and for those that look for
-    /// it in `info`.
+    /// The session as written in a snapshot: both bare and in `info`, since readers differ in where
+    /// they look.
     pub(super) fn in_snapshot(&self) -> Box<RawValue> {
         raw(rewritten(self.text.as_str(), &[], &self.fields_beside(), usize::MAX))
     }
 
-    /// As an update has it.
+    /// The session as written in an update.
     fn in_update(&self) -> Box<RawValue> {
         raw(rewritten("{}", &[], &self.fields_beside(), usize::MAX))
     }
 
-    /// Its fields beside its description, with every name that members look for.
+    /// The fields beside the bare description, under every name that members look for.
     fn fields_beside(&self) -> Vec<(&'static str, String)> {
         let generation = || ("generation", self.generation.to_string());
         let info = rewritten(self.text.as_str(), &[], &[generation()], usize::MAX);

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use super::{lenient::Zero, project::ProjectObject, session::SessionObject, team::TeamObject};
 use crate::workspace::ids::{ProjectId, SessionId, TeamId};
 
-/// `state_snapshot`: the first message of both ends after the greeting. Its receiver merges the
-/// objects one by one, so that a snapshot may be sent in several.
+/// `state_snapshot`: the first message of both ends after the greeting. The receiver merges the
+/// objects one by one, so the objects may be split over several snapshots.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateSnapshot {
     /// Without meaning.
@@ -33,9 +33,9 @@ pub struct State {
     pub teams: Vec<TeamObject>,
     /// Sessions that are gone. Read only: the specification leaves their form open.
     pub tombstones: Vec<Tombstone>,
-    /// Counts the sender's changes; means nothing to others.
+    /// The number of the sender's changes, without meaning to others.
     pub version: u64,
-    /// How many objects could not be read, or were too many. Of a snapshot that was read.
+    /// How many objects were left out in reading, because they were unreadable or too many.
     pub skipped: usize,
 }
 
@@ -44,18 +44,18 @@ pub struct State {
 pub struct Tombstone {
     /// Its id.
     pub session_id: SessionId,
-    /// The generation that it covers, if it says.
+    /// The generation that it covers, if it names one.
     pub generation: Option<u64>,
 }
 
 impl StateSnapshot {
-    /// The objects in as many snapshots as are needed for none to be longer than `max` bytes, except
-    /// one of a single object. One at least.
+    /// Splits the objects over as many snapshots as are needed, at least one, so that none is longer
+    /// than `max` bytes. Only a snapshot with a single object may be longer.
     pub fn split(state: State, max: usize) -> Vec<Self> {
         let version = state.version;
         let mut parts = Parts { whole: Vec::new(), last: State::default(), bytes: 0, max, version };
         for session in state.sessions {
-            // Twice: bare, and in `info`.
+            // A session is written twice: bare, and in `info`.
             parts.room(2 * session.text.as_str().len()).sessions.push(session);
         }
         for project in state.projects {
@@ -80,7 +80,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Where an object of this length goes.
+    /// Makes room for an object of this length, and returns where to put it.
     fn room(&mut self, length: usize) -> &mut State {
         if self.bytes > 0 && self.bytes + length + 2 * ENTRY > self.max {
             self.end();

@@ -47,7 +47,7 @@ pub struct TeamRemoved {
 pub struct TeamObject {
     /// Its id.
     pub id: TeamId,
-    /// The member that keeps it; none when the message does not say: its leader's.
+    /// The member that keeps it. If the message names none, that is the member of its leader.
     pub owner: Option<String>,
     /// The leader's session, if it has one.
     pub leader: Option<SessionId>,
@@ -55,9 +55,10 @@ pub struct TeamObject {
     pub name: Option<String>,
     /// When it was made, in nanoseconds since 1970.
     pub created_at: i64,
-    /// When anything last happened in it, in nanoseconds since 1970; 0 when it does not say.
+    /// When anything last happened in it, in nanoseconds since 1970; 0 if that is unknown.
     pub last_active: i64,
-    /// All its fields, the owner as its `node_id` if known, its last change as `last_active` only.
+    /// All its fields, with the owner as `node_id` if known, and its last change as `last_active`
+    /// only.
     pub text: ObjectText,
 }
 
@@ -70,7 +71,7 @@ impl TeamObject {
         Ok(Self::from_text(text_of(team)?.as_str())?.owned_by(owner))
     }
 
-    /// A team whose fields are this text, such as its [`TeamObject::text`] was.
+    /// A team with the fields in this text, such as an earlier [`TeamObject::text`].
     ///
     /// # Errors
     /// [`BadObject`].
@@ -84,8 +85,8 @@ impl TeamObject {
         Self { text: self.text.owned_by(node), owner: Some(node.to_owned()), ..self }
     }
 
-    /// Its description for clients, if it has a leader. Anything else that its text lacks, or has
-    /// of the wrong type, gets a default.
+    /// Its description for clients, if it has a leader. Any other field that is missing or of the
+    /// wrong type in its text gets a default.
     pub fn team(&self) -> Option<Team> {
         let fields: TeamFields = serde_json::from_str(self.text.as_str()).unwrap_or_default();
         let last_active = fields.last_change().unwrap_or_default();
@@ -101,7 +102,7 @@ impl TeamObject {
         })
     }
 
-    /// Reads a team. `key` is its id where a map has it under that.
+    /// Reads a team. `key` is its id if it is the value of a map whose keys are ids.
     pub(super) fn read(text: &str, key: Option<TeamId>) -> Result<Self, BadObject> {
         let fields: TeamFields = fields_of(text)?;
         let id = fields.id.or(key).ok_or(BadObject::NoId)?;
@@ -123,8 +124,8 @@ impl TeamObject {
         }
     }
 
-    /// As messages have it: members look for its last change in `last_active` or in `updated_at`, and
-    /// its text has the first.
+    /// The team as written in messages. Members look for its last change in `last_active` or in
+    /// `updated_at`, so this adds the second field.
     pub(super) fn in_message(&self) -> Box<RawValue> {
         let fields: TeamFields = serde_json::from_str(self.text.as_str()).unwrap_or_default();
         let time = json::write(&fields.last_active);

@@ -54,7 +54,7 @@ impl Kind {
         }
     }
 
-    /// The type of its deltas, and the field that they have their text in.
+    /// The type of its deltas, and their field for the text.
     fn delta(self) -> (&'static str, &'static str) {
         match self {
             Self::Text => ("text_delta", "text"),
@@ -63,7 +63,7 @@ impl Kind {
     }
 }
 
-/// The data of an event, as far as it matters.
+/// The fields of an event that are needed.
 #[derive(Debug, Default, Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -123,7 +123,7 @@ impl Shape for Messages {
         let last = messages.last().map(|last| fields::value::<Message<'_>>(last, "messages"));
         let last = last.transpose()?.filter(Message::is_assistants);
         match last {
-            // The client began the answer itself.
+            // The request itself has the beginning of the answer.
             Some(begun) if self.blocks.iter().all(|block| block.kind == Kind::Text) => {
                 edits.append_text(begun.end()?.ok_or(CannotContinue::ToolCall)?, &record.text);
                 Ok(())
@@ -211,7 +211,7 @@ impl Messages {
         event.index.0.is_none_or(|index| index == last.index).then_some(last)
     }
 
-    /// The blocks as a request has them.
+    /// The blocks in the form of a request.
     fn content(&self) -> Vec<Value> {
         let said = self.blocks.iter().filter(|block| !block.text.is_empty());
         said.map(|Block { kind, text, signature, .. }| match kind {
@@ -238,7 +238,7 @@ fn asks_no_tool(choice: &RawValue) -> bool {
     matches!(choice["type"].as_str(), Some("auto" | "none"))
 }
 
-/// Whether an object has this field, with something in it.
+/// Whether an object has this field with a value other than `null`.
 fn names(object: &RawValue, name: &str) -> bool {
     let object = serde_json::from_str::<Value>(object.get()).unwrap_or_default();
     object.get(name).is_some_and(|value| !value.is_null())

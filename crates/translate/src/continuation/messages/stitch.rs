@@ -12,7 +12,7 @@ use super::{
     Kind, Messages,
 };
 
-/// Makes the rest of a message of another provider's events.
+/// Makes the rest of a message from another provider's events.
 #[derive(Debug)]
 pub(super) struct MessageStitch {
     begun: bool,
@@ -20,9 +20,9 @@ pub(super) struct MessageStitch {
     open: Option<(u64, Kind)>,
     /// The number of the client's next block.
     next: u64,
-    /// The provider's open block, by its number there.
+    /// The provider's open block, by the provider's number for it.
     theirs: Option<u64>,
-    /// The start of the provider's block, while it has no content: an empty one is left out.
+    /// The start of the provider's block while it has no content. An empty block is left out.
     pending: Option<(Object, Kind)>,
     before: Before,
     repetition: Repetition,
@@ -48,14 +48,14 @@ impl MessageStitch {
         self.theirs = Some(event.get("index").and_then(Value::as_u64).unwrap_or_default());
         let block = event.get("content_block").unwrap_or(&Value::Null);
         let Some(kind) = block["type"].as_str().and_then(Kind::of) else {
-            // A block of a tool is never gone on with: its kind does not matter.
+            // A tool's block is never continued, so its kind does not matter.
             return self.begin(event, Kind::Text, out);
         };
         if self.open.is_none_or(|(_, open)| open != kind) {
             self.pending = Some((event, kind));
             return;
         }
-        // Some have the beginning of the text here.
+        // Some providers put the beginning of the text into the start of the block.
         let (name, field) = kind.delta();
         let first = block[field].as_str().unwrap_or_default();
         if !first.is_empty() {
@@ -66,7 +66,7 @@ impl MessageStitch {
         }
     }
 
-    /// A block of the client's begins.
+    /// Begins a block of the client's.
     fn begin(&mut self, mut start: Object, kind: Kind, out: &mut Vec<u8>) {
         self.close(out);
         start.insert("index".to_owned(), self.next.into());
@@ -98,14 +98,15 @@ impl MessageStitch {
         }
     }
 
-    /// The client's open block ends.
+    /// Ends the client's open block.
     fn close(&mut self, out: &mut Vec<u8>) {
         if let Some((index, _)) = self.open.take() {
             write_event(&json!({"type": "content_block_stop", "index": index}), out);
         }
     }
 
-    /// Whether an event is of the provider's open block. llama.cpp ends blocks of thoughts that it was sent.
+    /// Whether an event belongs to the provider's open block. llama.cpp also ends blocks of thoughts that
+    /// were in the request.
     fn is_of_open(&self, event: &Object) -> bool {
         let index = event.get("index").and_then(Value::as_u64);
         self.theirs.is_some() && index.is_none_or(|index| Some(index) == self.theirs)

@@ -1,4 +1,4 @@
-//! The events of a response, as far as they matter, and its items, as far as they were delivered.
+//! The events of a response, with the fields that are needed, and the delivered parts of its items.
 
 use protocol::json::lenient::{Count, Text, TextOrJson, or_default};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::super::shape::Object;
 
-/// The data of an event, the fields of all types together.
+/// The data of an event, with the fields of all types of events.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -49,12 +49,12 @@ pub(super) enum Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Item {
     pub(super) kind: Kind,
-    /// As it began, with its id.
+    /// The item as it was at its beginning, with its id.
     pub(super) head: Object,
-    /// Its number; `None` where the provider gives none.
+    /// Its number; `None` if the provider gives none.
     pub(super) index: Option<u64>,
     pub(super) parts: Vec<Part>,
-    /// All of it, once it is complete.
+    /// The complete item, once the provider has sent it.
     pub(super) done: Option<Object>,
 }
 
@@ -63,12 +63,12 @@ pub(super) struct Item {
 pub(super) struct Part {
     /// Its type: `output_text`, `reasoning_text`, `summary_text`.
     pub(super) kind: String,
-    /// Its number; `None` where the provider gives none.
+    /// Its number; `None` if the provider gives none.
     pub(super) index: Option<u64>,
-    /// Whether it was said to begin.
+    /// Whether an event has announced its beginning.
     pub(super) has_begun: bool,
     pub(super) text: String,
-    /// Whether its text, and whether the part itself, was said to be complete.
+    /// Whether events have announced the end of its text, and of the part itself.
     pub(super) text_done: bool,
     pub(super) done: bool,
 }
@@ -84,7 +84,7 @@ impl Item {
         Some(Self { kind, head, index, parts: Vec::new(), done: None })
     }
 
-    /// The item of an event whose provider did not say that an item begins.
+    /// The item of an event if the provider did not announce the item's beginning.
     pub(super) fn unsaid(event: &Event<'_>) -> Self {
         let is_thought = event.kind.starts_with("response.reasoning");
         let kind = if is_thought { Kind::Reasoning } else { Kind::Message };
@@ -141,7 +141,7 @@ impl Item {
         self.done.is_none() && (self.parts.is_empty() || self.open_part().is_some())
     }
 
-    /// All of the item with the texts that were delivered, in this state.
+    /// The whole item with the texts that were delivered, and this status.
     pub(super) fn whole(&self, status: &str) -> Object {
         let mut whole = self.done.clone().unwrap_or_else(|| self.head.clone());
         whole.insert("status".to_owned(), status.into());
@@ -149,7 +149,7 @@ impl Item {
         whole
     }
 
-    /// The item as its provider completed it, or as it would have.
+    /// The item as its provider completed it, or would have completed it.
     pub(super) fn completed(&self) -> Value {
         self.done.clone().unwrap_or_else(|| self.whole("completed")).into()
     }
@@ -179,7 +179,7 @@ impl Item {
         item
     }
 
-    /// The item as the input of a request has it.
+    /// The item in the form of a request's input.
     pub(super) fn as_input(&self) -> Value {
         let status = if self.done.is_some() { "completed" } else { "in_progress" };
         let mut input = self.whole(status);
@@ -193,7 +193,8 @@ impl Item {
     }
 }
 
-/// Puts the parts into a list, whose items may have more fields of their own.
+/// Puts the parts into a list of the item. Parts that are in the list already keep their other
+/// fields.
 fn put_parts(item: &mut Object, name: &str, parts: Vec<Value>) {
     let list = item.entry(name).or_insert_with(|| json!([]));
     let Some(there) = list.as_array_mut() else { return };

@@ -1,6 +1,6 @@
 //! Responses.
 //!
-//! - `item`: the events of a response, and its items, as far as they were delivered
+//! - `item`: the events of a response, and the delivered parts of its items
 //! - `stitch`: the next provider's events as the rest of the first one's
 
 mod item;
@@ -21,11 +21,11 @@ use super::{
 /// The notes about an answer of Responses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Responses {
-    /// The response as its first event had it.
+    /// The response object of the first event.
     response: Option<Object>,
-    /// Whether it was said to be in progress.
+    /// Whether an event has said that it is in progress.
     in_progress: bool,
-    /// The number of the last event; `None` where the provider does not number them.
+    /// The number of the last event; `None` if the provider does not number events.
     number: Option<u64>,
     items: Vec<Item>,
 }
@@ -59,7 +59,8 @@ impl Shape for Responses {
                 edits.replace(input, format!("{question},{}]", said.join(",")));
             }
             TextOrList::List(items) => {
-                // Where the client began the answer itself, two messages of the assistant would follow one another.
+                // If the request itself has the beginning of the answer, two messages of the assistant would follow
+                // one another.
                 if items.last().is_some_and(|last| is_assistants(last)) {
                     return Err(CannotContinue::Asked("input"));
                 }
@@ -136,7 +137,7 @@ impl Responses {
         self.open_item(event).done = item;
     }
 
-    /// The item that the event is of: the last one. A provider that does not say that it begins is gone on with as if it had.
+    /// The item that an event belongs to: the last one. If the provider did not announce an item, one is begun.
     fn open_item(&mut self, event: &Event<'_>) -> &mut Item {
         if self.items.last().is_none_or(|item| item.done.is_some()) {
             self.items.push(Item::unsaid(event));
@@ -145,8 +146,8 @@ impl Responses {
         &mut self.items[last]
     }
 
-    /// The delivered items, as the input of a request has them: one message, after the thoughts. A message that had been
-    /// complete may have been prolonged by another, but no request ends with two of them.
+    /// The delivered items in the form of a request's input: the thoughts, then one message with all of the text.
+    /// There may be several delivered messages, but no request may end with two of the assistant.
     fn as_input(&self, record: &Record) -> impl Iterator<Item = Value> {
         let last = self.items.iter().rposition(|item| item.kind == Kind::Message);
         let items = self.items.iter().enumerate();
@@ -166,7 +167,7 @@ pub(super) fn may_continue(body: &[u8]) -> Result<(), CannotContinue> {
         ("tool_choice", |choice| matches!(choice.get(), r#""auto""# | r#""none""#)),
         ("text", is_plain_text),
         ("top_logprobs", |raw| raw.get() == "0"),
-        // What came before is only with the server that gave it.
+        // Only the server that stored the earlier turns has them.
         ("previous_response_id", |_| false),
         ("conversation", |_| false),
         ("background", |_| false),

@@ -17,16 +17,17 @@ use crate::answer::check_length;
 /// The fields that a response keeps from its first event to its last.
 const OF_THE_RESPONSE: [&str; 3] = ["id", "created_at", "model"];
 
-/// Makes the rest of a response of another provider's events.
+/// Makes the rest of a response from another provider's events.
 ///
-/// The events that repeat texts get those of the whole answer, which some providers send and others do not know.
+/// The events that repeat texts get the texts of the whole answer. Some providers send such events, and others
+/// do not.
 #[derive(Debug)]
 pub(super) struct ResponseStitch {
-    /// The response as its first event had it.
+    /// The response object of the first event.
     response: Option<Object>,
-    /// Whether it was said to be in progress.
+    /// Whether an event has said that it is in progress.
     in_progress: bool,
-    /// The number of the client's next event; `None` where events are not numbered.
+    /// The number of the client's next event; `None` if events are not numbered.
     number: Option<u64>,
     /// Whether items have numbers, and the next one.
     has_numbers: bool,
@@ -35,15 +36,16 @@ pub(super) struct ResponseStitch {
     done: Vec<Value>,
     /// The client's open item.
     open: Option<Item>,
-    /// The id of the provider's item that the open one goes on with, or is.
+    /// The id of the provider's item whose content goes into the open one.
     theirs: Option<String>,
-    /// Whether the next part goes on with the open one.
+    /// Whether the next part continues the open one.
     joins_part: bool,
-    /// The provider's item while it has no content, and its events so far: an empty one is left out.
+    /// The provider's item while it has no content, and its events so far. An empty item is left
+    /// out.
     pending: Option<(Item, Vec<Object>)>,
-    /// The number of the open item of a tool.
+    /// The client's number of the open item of a tool.
     tool: Option<u64>,
-    /// How many bytes of text came, which are held until the end.
+    /// How many bytes of text came. They are kept until the end.
     text_bytes: usize,
     before: Before,
     repetition: Repetition,
@@ -75,7 +77,7 @@ impl ResponseStitch {
         }
     }
 
-    /// Ends the response as one that has reached its length.
+    /// Ends the response as one that has reached its limit of tokens.
     pub(super) fn close_as_too_long(mut self, tokens: u64, out: &mut Vec<u8>) {
         self.close("incomplete", out);
         let mut response = self.response.clone().unwrap_or_default();
@@ -91,7 +93,8 @@ impl ResponseStitch {
         self.put(event, out);
     }
 
-    /// The response begins, which the client knows, unless it knows nothing yet.
+    /// Handles an event about the state of the response. The client gets it only if it had no such
+    /// event before.
     fn state(&mut self, event: &Event<'_>, mut object: Object, out: &mut Vec<u8>) {
         if self.response.is_none() {
             self.number = self.number.or(event.sequence_number.0);
@@ -105,7 +108,7 @@ impl ResponseStitch {
         }
     }
 
-    /// Gives the response in an event what it has had from the beginning.
+    /// Gives the response in an event the fields that it had at its beginning.
     fn put_on(&self, event: &mut Object) {
         let Some(response) = event.get_mut("response").and_then(Value::as_object_mut) else {
             return;
@@ -178,7 +181,7 @@ impl ResponseStitch {
         Ok(())
     }
 
-    /// An item of the client's begins.
+    /// Begins an item of the client's.
     fn begin(&mut self, item: Item, events: Vec<Object>, out: &mut Vec<u8>) {
         self.close("completed", out);
         self.next_item += 1;
@@ -189,7 +192,7 @@ impl ResponseStitch {
         }
     }
 
-    /// The text of a part is complete, or the part.
+    /// Handles the end of a part, or of its text.
     fn part_done(&mut self, event: &Event<'_>, mut object: Object, out: &mut Vec<u8>) {
         let Some(open) = self.open.as_mut().filter(|_| self.pending.is_none()) else { return };
         if self.theirs.as_deref().is_none_or(|theirs| theirs != &*event.item_id) {
@@ -217,7 +220,7 @@ impl ResponseStitch {
             set(&mut object, "output_index", self.has_numbers.then_some(index));
             return self.put(object, out);
         }
-        // llama.cpp ends thoughts that it was sent.
+        // llama.cpp also ends thoughts that were in the request.
         if self.theirs.as_deref() != item.get("id").and_then(Value::as_str) {
             return;
         }
@@ -233,7 +236,7 @@ impl ResponseStitch {
         self.put(object, out);
     }
 
-    /// An event of a call's arguments, or of something else that is not looked into.
+    /// Passes on any other event, such as one about a call's arguments.
     fn other(&mut self, mut object: Object, out: &mut Vec<u8>) {
         if let Some(index) = self.tool.filter(|_| object.contains_key("output_index")) {
             object.insert("output_index".to_owned(), index.into());
@@ -256,13 +259,13 @@ impl ResponseStitch {
                 self.before.add_to(usage, &INPUT);
             }
         }
-        // They would describe one part as if it were all.
+        // `timings` of the second part alone would be taken for those of the whole answer.
         object.remove("timings");
         self.over = true;
         self.put(object, out);
     }
 
-    /// The client's open item ends, with the events that its provider did not send.
+    /// Ends the client's open item, with the events that its provider did not send.
     fn close(&mut self, status: &str, out: &mut Vec<u8>) {
         let Some(open) = self.open.as_ref() else { return };
         let missing: Vec<Object> =
@@ -297,7 +300,7 @@ impl ResponseStitch {
         self.put(event, out);
     }
 
-    /// Writes an event under the number that follows.
+    /// Writes an event with the next number.
     fn put(&mut self, mut event: Object, out: &mut Vec<u8>) {
         set(&mut event, "sequence_number", self.number);
         self.number = self.number.map(|number| number.saturating_add(1));
@@ -347,7 +350,7 @@ impl Stitch for ResponseStitch {
     }
 }
 
-/// The events that end a part, as far as they did not come.
+/// The events that end a part, without those that came already.
 fn missing(part: &Part) -> Vec<Object> {
     let (text, whole, index) = match part.kind.as_str() {
         "summary_text" => (
@@ -378,7 +381,7 @@ fn missing(part: &Part) -> Vec<Object> {
     events
 }
 
-/// Gives a field this value, or takes it away.
+/// Sets a field to this value; `None` removes it.
 fn set(object: &mut Object, name: &str, value: Option<u64>) {
     match value {
         Some(value) => drop(object.insert(name.to_owned(), value.into())),

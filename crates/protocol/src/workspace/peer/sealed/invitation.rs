@@ -1,10 +1,10 @@
 //! The code by which a machine joins a cluster: addresses of the inviting member, its key and a
-//! secret, in letters that survive chats and terminals.
+//! secret, in letters that chats and terminals leave unchanged.
 //!
 //! Base64url without padding of: one byte 0xA0 plus the version; the length of all bytes (u16,
 //! big-endian); the key (32); the secret (16); each address as one byte for its length, and its text;
-//! CRC-32 of all that (u32, big-endian). Byte one, the length and the checksum stay where they are in
-//! every version, so that an older Warren can say what is wrong with a newer one's.
+//! CRC-32 of all that (u32, big-endian). The first byte, the length and the checksum have the same
+//! places in every version, so that an older Warren can tell a newer code from a damaged one.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ const VERSION: u8 = 1;
 /// The bytes before the addresses: mark, length, key and secret.
 const HEAD: usize = 1 + 2 + 32 + 16;
 const CHECKSUM: usize = 4;
-/// The longest code that is read, in letters: longer than any of any version.
+/// The longest code that is read, in letters. No version has longer codes.
 const LETTERS_MAX: usize = 4096;
 
 /// An invitation.
@@ -35,7 +35,7 @@ pub struct Invitation {
     pub secret: InviteSecret,
 }
 
-/// The secret of an invitation. It does not show itself when it is logged.
+/// The secret of an invitation. It stays hidden when it is logged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct InviteSecret(pub [u8; 16]);
 
@@ -45,13 +45,13 @@ impl fmt::Debug for InviteSecret {
     }
 }
 
-/// Why text is no invitation, in words for the person who entered it.
+/// Why text is not an invitation, in words for the person who entered it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadInvitation {
-    /// Something else.
+    /// It is something else.
     #[error("this is not an invitation")]
     NotOne,
-    /// A character that no invitation has.
+    /// It has a character that no invitation has.
     #[error(
         "this is not an invitation: it holds {0:?}, and invitations hold only letters, digits, - and _"
     )]
@@ -59,16 +59,16 @@ pub enum BadInvitation {
     /// Its end is missing.
     #[error("the invitation is cut off: {} at the end", Missing(*.0))]
     CutOff(usize),
-    /// More follows it.
+    /// There are letters after it.
     #[error("the invitation has {0} letters too many: copy it alone")]
     TooMany(usize),
-    /// A letter is not as it was.
+    /// A letter was changed.
     #[error("the invitation was changed: a letter is wrong or two are swapped; copy it again")]
     Changed,
-    /// Another version.
+    /// It is of another version.
     #[error("the invitation was made by a newer Warren: update this one first")]
     Newer,
-    /// More or longer addresses than an invitation has.
+    /// The addresses are too many or too long for an invitation.
     #[error(
         "an invitation holds at most {INVITE_ADDRESSES_MAX} addresses of 1 to {INVITE_ADDRESS_MAX} bytes"
     )]
@@ -110,7 +110,7 @@ impl Invitation {
         Ok(URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    /// Reads a code as people copy it: white space in it does not matter.
+    /// Reads a code as people copy it, with white space anywhere in it.
     ///
     /// # Errors
     /// [`BadInvitation`].
@@ -139,7 +139,7 @@ fn letters(code: &str) -> Result<String, BadInvitation> {
     }
 }
 
-/// The bytes of an invitation of any version, as many as it says.
+/// The bytes of an invitation of any version, whose number must be the length in it.
 fn bytes_of(letters: &str) -> Result<Vec<u8>, BadInvitation> {
     // Four letters are three bytes: the mark and the length.
     let first = letters.get(..4).and_then(|first| URL_SAFE_NO_PAD.decode(first).ok());

@@ -24,7 +24,7 @@ pub struct Welcome {
     pub members: Vec<MemberFacts>,
 }
 
-/// `not_invited`: the invitation is used already, withdrawn or too old.
+/// `not_invited`: the invitation was already used or withdrawn, or is too old.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotInvited {
     /// Why, for people.
@@ -38,12 +38,14 @@ pub struct NewToken {
     /// The secret of the cluster.
     #[serde(serialize_with = "exposed", deserialize_with = "secret")]
     pub cluster_token: Secret,
-    /// When the secret was made, in milliseconds since 1970, and above that of the one before it.
+    /// When the secret was made, in milliseconds since 1970. It is always later than for the secret
+    /// before it.
     pub since_ms: u64,
-    /// The key of the machine that made it; none if that machine leaves, and does not keep it.
+    /// The key of the machine that made it; none if that machine is leaving, and does not keep the
+    /// secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maker: Option<NodeId>,
-    /// The keys of machines that were taken out: nobody passes the secret on to them.
+    /// The keys of machines that were removed, to which nobody passes the secret on.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -52,7 +54,7 @@ pub struct NewToken {
     pub without: Vec<NodeId>,
 }
 
-/// A member, as the others need to know it.
+/// What the others need to know about a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberFacts {
     /// Its id.

@@ -14,9 +14,9 @@ messages! {
     example "not_invited";
     /// A message between two Warrens.
     pub enum SealedMessage: SealedKind {
-        /// An invited machine is a member.
+        /// An invited machine is now a member.
         "welcome" => Welcome(Welcome),
-        /// It is not.
+        /// The machine is not accepted.
         "not_invited" => NotInvited(NotInvited),
         /// The cluster's new secret.
         "new_token" => NewToken(NewToken),
@@ -27,24 +27,24 @@ messages! {
         "move_answer" => MoveAnswer(MoveAnswer),
         /// The description of the agent.
         "move_prepare" => MovePrepare(MovePrepare),
-        /// A part of a file of it.
+        /// A part of one of the agent's files.
         "move_chunk" => MoveChunk(MoveChunk),
-        /// All of it has arrived and is on the disk.
+        /// All files have arrived and are on the disk.
         "move_prepared" => MovePrepared(OfMove),
-        /// What became of the move?
+        /// Asks for the state of the move.
         "move_status" => MoveStatus(OfMove),
         /// The agent stays where it was.
         "move_aborted" => MoveAborted(OfMove),
-        /// The agent is the receiver's.
+        /// The agent now belongs to the receiver.
         "move_take" => MoveTake(OfMove),
-        /// It is the sender's.
+        /// The agent now belongs to the sender.
         "move_taken" => MoveTaken(OfMove),
-        /// It never will be the sender's by this move.
+        /// The agent will never belong to the sender by this move.
         "move_refused" => MoveRefused(MoveRefused),
     }
 }
 
-/// Reads another Warren's message; none of a type that this version does not know, which is ignored.
+/// Reads another Warren's message; none if its type is unknown, so that it is ignored.
 ///
 /// # Errors
 /// [`BadMessage`]; a message over [`LONG_MESSAGE_MAX`] is one.

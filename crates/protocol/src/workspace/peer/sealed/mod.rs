@@ -1,11 +1,11 @@
-//! Messages between two Warrens of a cluster that are written out here, inside of their sealed link. What
-//! the link itself is made of is the crate `cluster`'s own.
+//! Messages in JSON between two Warrens of a cluster, within their sealed link. The link itself is in the
+//! crate `cluster`.
 //!
 //! - [`message`]: [`SealedMessage`], every message, and its reader
 //! - the fields of each, by subject: [`join`], [`moving`]
 //! - [`invitation`]: the code by which a machine joins a cluster
 //!
-//! Both ends are Warrens, so that fields are read strictly. A message of an unknown type is ignored.
+//! Both ends are Warrens, so fields are read strictly. A message of an unknown type is ignored.
 
 pub mod invitation;
 pub mod join;

@@ -1,7 +1,7 @@
 //! How an agent moves from one member to another: `move_ask` and `move_answer` before it;
 //! `move_prepare`, `move_chunk` and `move_prepared`; then `move_take` and `move_taken`, or
-//! `move_refused`. `move_status` asks what became of a move: `move_aborted`, `move_take` or, while it is
-//! not decided, `move_status` answers.
+//! `move_refused`. `move_status` asks for the state of a move, and is answered with `move_aborted`,
+//! `move_take` or, while it is undecided, `move_status`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -19,23 +19,23 @@ use crate::workspace::{
 /// `move_ask`: whether the receiver could run this agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoveAsk {
-    /// The move, a random number of the session's owner.
+    /// The move: a random number that the session's owner has chosen.
     #[serde(rename = "move")]
     pub move_id: u64,
     /// The agent's session.
     pub session_id: SessionId,
     /// The session's own facts.
     pub facts: ObjectText,
-    /// The name of its project; the receiver's project of that name takes its place.
+    /// The name of its project. At the receiver it belongs to the project of the same name.
     #[serde(default, deserialize_with = "maybe_name")]
     pub project: Option<String>,
-    /// Where below the project's directory it works.
+    /// Where it works, relative to the project's directory.
     #[serde(default, deserialize_with = "maybe_path")]
     pub below: Option<String>,
-    /// The directory at the receiver, if another.
+    /// The directory at the receiver, if it is another one.
     #[serde(default, deserialize_with = "maybe_path")]
     pub to_dir: Option<String>,
-    /// How much goes along, in bytes.
+    /// The size of all that moves with it, in bytes.
     pub bytes: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct MoveAnswer {
     pub working_dir: Option<String>,
 }
 
-/// `move_prepare`: what the agent is. Its files follow in chunks.
+/// `move_prepare`: the description of the agent. Its files follow in chunks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovePrepare {
     /// The move.
@@ -80,7 +80,7 @@ pub struct MovePrepare {
     pub files: Vec<MoveFile>,
 }
 
-/// A file that goes along.
+/// A file that moves with the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoveFile {
     /// Its name: a relative path, which the receiver has to check.
@@ -90,7 +90,7 @@ pub struct MoveFile {
     pub size: u64,
 }
 
-/// `move_chunk`: a part of a file that goes along.
+/// `move_chunk`: a part of a file that moves with the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoveChunk {
     /// The move.
@@ -98,7 +98,7 @@ pub struct MoveChunk {
     pub move_id: u64,
     /// The file's place in the list of `move_prepare`, from 0.
     pub file: u32,
-    /// Where in the file it begins, in bytes.
+    /// Where in the file the part begins, in bytes.
     pub offset: u64,
     /// The bytes, at most [`MOVED_CHUNK_MAX`].
     #[serde(serialize_with = "write_bytes", deserialize_with = "read_bytes")]
@@ -116,7 +116,7 @@ pub struct OfMove {
     pub session_id: SessionId,
 }
 
-/// `move_refused`: the receiver does not take the agent, and never will by this move.
+/// `move_refused`: the sender of this message does not take the agent, and never will by this move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoveRefused {
     /// The move.

@@ -1,4 +1,4 @@
-//! Reads the objects of a snapshot one by one, without building what is ignored.
+//! Reads the objects of a snapshot one by one, without building values for ignored input.
 
 use std::{fmt, str::FromStr};
 
@@ -41,7 +41,7 @@ enum Field {
     Other,
 }
 
-/// A state as it is read.
+/// A state while it is read.
 #[derive(Default)]
 struct Reading {
     state: State,
@@ -73,7 +73,7 @@ impl Reading {
         self.state.tombstones.extend(read);
     }
 
-    /// One more object, unless there are too many.
+    /// Reads one more object, unless there are too many.
     fn next<T>(&mut self, read: impl FnOnce() -> Result<T, BadObject>) -> Option<T> {
         let read = if self.objects < OBJECTS_MAX { read().ok() } else { None };
         match read.is_some() {
@@ -89,7 +89,7 @@ fn id<T: FromStr>(key: Option<&str>) -> Option<T> {
 }
 
 impl Tombstone {
-    /// A tombstone under its id, as its id, or as an object with it.
+    /// Reads a tombstone, whose id may be its key, its whole value, or a field in it.
     fn read(text: &str, key: Option<SessionId>) -> Result<Self, BadObject> {
         let named = serde_json::from_str(text).ok();
         let fields: TombstoneFields = fields_of(text).unwrap_or_default();
@@ -144,7 +144,7 @@ fn version(raw: &RawValue) -> u64 {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
-/// Reads each value of a map, with its key, or of a list; anything else has none.
+/// Reads each value of a map, with its key, or of a list. Anything else counts as empty.
 struct Entries<'a> {
     reading: &'a mut Reading,
     read: fn(&mut Reading, Option<&str>, &str),
