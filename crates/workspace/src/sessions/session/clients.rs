@@ -166,10 +166,13 @@ impl Session {
     pub(super) fn resize_if_due(self: &Arc<Self>, now: Instant) {
         // The screen's lock is held throughout, so that a client that is told of the size also gets a
         // screen of that size.
-        let mut painter = self.screen.lock();
+        let mut painter = self.screen.lock_to_resize(&**self);
         let mut state = self.lock();
         let Some(size) = state.viewers.take_new_size(now) else { return };
-        painter.resize(state.output.log().last_seq(), size);
+        // What is no terminal has no screen.
+        if self.is_terminal {
+            painter.resize(state.output.log().last_seq(), size);
+        }
         drop((state, painter));
         if let Ok(engine) = self.live() {
             engine.resize(size);
