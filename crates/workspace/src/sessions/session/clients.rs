@@ -2,7 +2,7 @@
 //! sizes, and their terminals answer the program's queries.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, PoisonError, atomic::Ordering},
     time::Instant,
 };
 
@@ -112,8 +112,8 @@ impl Session {
         apply: impl FnOnce() -> Result<T, Refusal>,
     ) -> Result<Option<T>, Refusal> {
         let Some(input_id) = input_id else { return apply().map(Some) };
-        // The id is claimed before the input is applied, so that a second connection does not apply the input
-        // meanwhile.
+        // A repeat over a second connection waits until it is known whether this attempt succeeds.
+        let _applying = self.applying.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.lock().inputs.claim(input_id)? {
             return Ok(None);
         }

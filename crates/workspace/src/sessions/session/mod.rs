@@ -9,12 +9,12 @@
 //!
 //! # Locks
 //!
-//! A session has four locks: its own, the screen's, the history's and that of the history of turns. Nobody waits for
-//! a disk or a process while holding the session's lock. Painting and writing take longer, so the screen and the
-//! histories have locks of their own. The order is: the history's, the screen's, the session's. A caller that needs
-//! several takes them in this order, so that two callers never wait for each other. The lock of the history of turns
-//! is taken alone, or before the session's. The locks of the alarms and of a client's demand come last: nothing else
-//! is locked under them.
+//! A session has five locks: its own, the screen's, the history's, that of the history of turns, and that of inputs
+//! with ids. Nobody waits for a disk or a process while holding the session's lock. Painting and writing take longer,
+//! so the screen and the histories have locks of their own. The order is: that of inputs, the history's, the
+//! screen's, the session's. A caller that needs several takes them in this order, so that two callers never wait for
+//! each other. The lock of the history of turns is taken alone, or before the session's. The locks of the alarms and
+//! of a client's demand come last: nothing else is locked under them.
 
 mod clients;
 mod output;
@@ -60,6 +60,8 @@ pub(crate) struct Session {
     /// The events of an agent's turns on the disk.
     pub(crate) turn_history: History,
     state: Mutex<SessionState>,
+    /// Held while an input with an id is applied.
+    applying: Mutex<()>,
     /// Notified when there is something new for viewers.
     pub(crate) news: Notify,
 }
@@ -106,6 +108,7 @@ impl Session {
                 queries: Queries::default(),
                 alarm: None,
             }),
+            applying: Mutex::default(),
             news: Notify::new(),
             shared: Arc::clone(shared),
         })
