@@ -182,6 +182,8 @@ impl Session {
         });
         if is_new {
             self.news.notify_waiters();
+            // The end may have ended a character, too.
+            self.write_soon();
             self.announce(now);
             self.shared.keeper.keep_soon(self);
         }
@@ -251,11 +253,8 @@ impl AlarmTarget for Session {
             return;
         }
         self.announce_if_due(&mut state, now);
-        if state.output.end_character_at().is_some_and(|at| at <= now)
-            && state.output.end_character(now)
-        {
-            self.news.notify_waiters();
-        }
+        let ends_character = state.output.end_character_at().is_some_and(|at| at <= now)
+            && state.output.end_character(now);
         let resizes = state.viewers.windows().due_at().is_some_and(|at| at <= now);
         let searches = state.life.port.take_due(now);
         let is_alone = state.viewers.in_control().is_none();
@@ -264,6 +263,10 @@ impl AlarmTarget for Session {
         // Released here, since resizing and painting take the screen's lock, which comes before the
         // session's.
         drop(state);
+        if ends_character {
+            self.news.notify_waiters();
+            self.write_soon();
+        }
         answers.into_iter().for_each(|answer| self.answer(answer));
         if resizes {
             self.resize_if_due(now);

@@ -2,16 +2,20 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
+use bytes::Bytes;
 use protocol::workspace::{ServerMessage, SessionId, SessionMode};
-use session::terminal::size::Size;
+use session::terminal::{log::Gather, size::Size};
 use store::WorkspaceStore as _;
+use tokio::time;
 
 use super::bare::{Bare, SlowStarter, facts};
 use crate::{
     refusal::Refusal,
     sessions::{
         Facts, Feed, NewEngine, NewSession,
+        clock::{AlarmTarget as _, now},
         life::facts::KIND,
+        session::Session,
     },
     testing::soon,
 };
@@ -63,4 +67,35 @@ async fn of_a_hidden_session_that_makes_room_only_its_viewers_are_told() {
         }
     };
     assert_eq!(killed.only_viewers_of, Some(hidden.id));
+}
+
+/// The output of a session on the disk.
+fn on_disk(session: &Session) -> String {
+    let mut gather = Gather::new(u64::MAX, 1024);
+    session.history.lock().gather(&mut gather).unwrap();
+    gather.finish().text()
+}
+
+#[tokio::test]
+async fn a_character_that_is_cut_by_the_end_is_on_the_disk_and_leaves_memory() {
+    let bare = Bare::new();
+    let (session, feed, _) = bare.session(SessionMode::Pty);
+    feed.output(Bytes::from_static(b"a\xc3"));
+    bare.sessions.0.shared.writer.flush().await;
+    feed.ended("it has ended".to_owned(), Some(0));
+    bare.sessions.0.shared.writer.flush().await;
+    assert_eq!(on_disk(&session), "a\u{fffd}");
+    assert!(session.lock().output.may_unload());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_character_without_an_end_is_on_the_disk_after_a_while() {
+    let bare = Bare::new();
+    let (session, feed, _) = bare.session(SessionMode::Pty);
+    feed.output(Bytes::from_static(b"a\xc3"));
+    bare.sessions.0.shared.writer.flush().await;
+    time::advance(time::Duration::from_secs(1)).await;
+    session.clone().alarm_rang(now());
+    bare.sessions.0.shared.writer.flush().await;
+    assert_eq!(on_disk(&session), "a\u{fffd}");
 }
