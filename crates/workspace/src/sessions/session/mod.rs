@@ -41,7 +41,11 @@ use super::{
     output::{Output, history::History, screen::PaintedScreen, turn_log::TurnLog},
     shared::SharedState,
 };
-use crate::{engine::Engine, events::Event, refusal::Refusal};
+use crate::{
+    engine::Engine,
+    events::Event,
+    refusal::{Refusal, blocking},
+};
 
 /// The output of an ended terminal without viewers is dropped from memory after this time.
 const UNLOAD_AFTER: Duration = Duration::from_secs(10);
@@ -190,20 +194,25 @@ impl Session {
         is_new
     }
 
-    /// Marks the session as gone, and removes its history, its agent's files and its stored facts.
+    /// Marks the session as gone, and removes its stored facts, its history and its agent's files.
     pub(crate) async fn forget(self: &Arc<Self>) -> Result<(), Refusal> {
         // Before the removal, so that neither the writer nor the keeper stores anything of the session again.
         self.lock().life.is_gone = true;
         self.news.notify_waiters();
         let session = Arc::clone(self);
-        let forgotten = task::spawn_blocking(move || {
-            session.turn_history.lock().remove()?;
-            session.history.lock().remove()?;
-            session.shared.remove_agent_dir(session.id)?;
-            Ok::<_, std::io::Error>(session.shared.keeper.forget_now(session.id))
-        });
-        let forgotten = forgotten.await.map_err(|error| Refusal::failed(&error))?;
-        Ok(forgotten.map_err(|error| Refusal::failed(&error))??)
+        let forgetting = move || {
+            // The facts first: files without facts only take room, but facts without files would be restored.
+            session.shared.keeper.forget_now(session.id)?;
+            session.remove_files().map_err(|error| Refusal::failed(&error))
+        };
+        blocking(forgetting).await
+    }
+
+    /// Removes all files of the session that can be removed. Returns the first error.
+    fn remove_files(&self) -> std::io::Result<()> {
+        let turns = self.turn_history.lock().remove();
+        let history = self.history.lock().remove();
+        turns.and(history).and(self.shared.remove_agent_dir(self.id))
     }
 
     /// Sets an alarm, if something is due before the earliest alarm that is set.

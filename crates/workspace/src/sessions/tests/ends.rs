@@ -1,6 +1,9 @@
 //! What the end of a session leaves: nothing after a kill, and everything on the disk after an end.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    fs,
+    sync::{Arc, atomic::Ordering},
+};
 
 use bytes::Bytes;
 use protocol::workspace::{ServerMessage, SessionId, SessionMode};
@@ -50,6 +53,38 @@ async fn a_session_is_killed_once_and_does_not_move_from_then_on() {
     assert!(matches!(again, Err(Refusal::UnknownSession(id)) if id == session.id));
     let packed = bare.sessions.pack(session.id, true).await;
     assert!(matches!(packed, Err(Refusal::UnknownSession(id)) if id == session.id));
+}
+
+#[tokio::test]
+async fn a_killed_session_does_not_come_back_though_its_files_cannot_be_removed() {
+    let bare = Bare::new();
+    let (session, ..) = bare.session(SessionMode::Sdk);
+    let shared = &bare.sessions.0.shared;
+    shared.keeper.keep(&session).await.unwrap();
+    // No directory, so it cannot be removed as one.
+    let history = shared.history_dir(session.id);
+    fs::create_dir_all(history.parent().unwrap()).unwrap();
+    fs::write(&history, "").unwrap();
+    let private = private(&bare, session.id);
+    bare.sessions.kill(session.id).await.unwrap_err();
+    assert!(bare.store.load_facts(KIND).unwrap().is_empty());
+    assert!(!private.exists());
+}
+
+#[tokio::test]
+async fn a_session_that_has_left_leaves_no_private_files_though_it_had_no_history() {
+    let bare = Bare::new();
+    let id = SessionId::from_random(rand::random());
+    let private = private(&bare, id);
+    bare.sessions.drop_left(id).await.unwrap();
+    assert!(!private.exists());
+}
+
+/// Makes the directory of an agent's private files.
+fn private(bare: &Bare, id: SessionId) -> std::path::PathBuf {
+    let dir = bare.dir.path().join("agents").join(id.to_string());
+    fs::create_dir_all(&dir).unwrap();
+    dir
 }
 
 #[tokio::test]
