@@ -101,7 +101,7 @@ impl Input {
 }
 
 impl Unwritten {
-    /// What is left of a kept state, once this many bytes of input are written; `None` if the two do not fit together.
+    /// The rest of a kept state, once this many bytes of input are written; `None` if the two do not fit together.
     fn resumed(state: &ProcessState, written: u64) -> Option<Self> {
         let done = usize::try_from(written.checked_sub(state.input_at)?).ok()?;
         let unreleased = state.input.len().checked_sub(done)?;
@@ -175,7 +175,7 @@ async fn write(mut stdin: ChildInput, mut written: mpsc::Receiver<Vec<u8>>) {
 mod tests {
     use super::*;
 
-    /// What is kept after this many bytes of a prompt of two characters, of two and three bytes, are written.
+    /// The state that is kept after this many bytes of a prompt of two characters, of two and three bytes, are written.
     fn kept(written: u64) -> (Unwritten, ProcessState) {
         let mut unwritten = Unwritten { at: 100, ..Unwritten::default() };
         unwritten.queue("é€".into());

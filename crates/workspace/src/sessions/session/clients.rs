@@ -169,7 +169,7 @@ impl Session {
         let mut painter = self.screen.lock_to_resize(&**self);
         let mut state = self.lock();
         let Some(size) = state.viewers.take_new_size(now) else { return };
-        // What is no terminal has no screen.
+        // Only terminals have screens.
         if self.is_terminal {
             painter.resize(state.output.log().last_seq(), size);
         }

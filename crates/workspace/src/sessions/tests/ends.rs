@@ -1,4 +1,4 @@
-//! What the end of a session leaves: nothing after a kill, and everything on the disk after an end.
+//! The end of a session: nothing is left after a kill, and everything is on the disk after an end.
 
 use std::{
     fs,
