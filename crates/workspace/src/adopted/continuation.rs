@@ -20,8 +20,40 @@ const WAITING: usize = 32;
 
 /// The interface to the agent that continues the conversation.
 pub(super) struct Continuation {
-    prompts: mpsc::Sender<String>,
+    queue: PromptQueue,
     pub(super) agent: Arc<OnceLock<AgentEngine>>,
+}
+
+/// The prompts that wait for the agent.
+struct PromptQueue {
+    prompts: mpsc::Sender<WaitingPrompt>,
+    /// Each prompt that waits has a clone.
+    waiting: Arc<()>,
+}
+
+/// A prompt that counts as waiting until it is dropped.
+struct WaitingPrompt {
+    text: String,
+    _waiting: Arc<()>,
+}
+
+impl PromptQueue {
+    fn new() -> (Self, mpsc::Receiver<WaitingPrompt>) {
+        let (prompts, prompted) = mpsc::channel(WAITING);
+        (Self { prompts, waiting: Arc::default() }, prompted)
+    }
+
+    /// Whether no prompt waits, also none that was taken from the queue.
+    fn is_empty(&self) -> bool {
+        Arc::strong_count(&self.waiting) == 1
+    }
+
+    fn add(&self, text: String) -> Result<(), Refusal> {
+        let prompt = WaitingPrompt { text, _waiting: Arc::clone(&self.waiting) };
+        self.prompts.try_send(prompt).map_err(|_| {
+            Refusal::Invalid(format!("{WAITING} prompts wait already; try again in a moment"))
+        })
+    }
 }
 
 /// The task that starts the agent, and gives it the prompts.
@@ -42,7 +74,7 @@ impl Continuation {
         subject: Subject,
         followed: FollowedConversation,
     ) -> Self {
-        let (prompts, prompted) = mpsc::channel(WAITING);
+        let (queue, prompted) = PromptQueue::new();
         let agent = Arc::default();
         let listener = Listener {
             // The task waits for prompts, and must not keep a workspace that has ended.
@@ -55,25 +87,26 @@ impl Continuation {
         };
         let span = listener.feed.span();
         tokio::spawn(listener.run(prompted).instrument(span));
-        Self { prompts, agent }
+        Self { queue, agent }
     }
 
-    /// Passes on a prompt. Returns the number of its turn, if the agent already runs. The first prompt makes
-    /// the copy of the conversation and starts the agent.
+    /// Passes on a prompt. Returns the number of its turn, if the agent already runs and has got all earlier
+    /// prompts. The first prompt makes the copy of the conversation and starts the agent.
     pub(super) fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
-        if let Some(agent) = self.agent.get() {
+        // A prompt must not overtake those in the queue.
+        if let Some(agent) = self.agent.get().filter(|_| self.queue.is_empty()) {
             // Not through the queue: only the agent knows the turn's number, and its refusals reach the caller.
             return agent.prompt(text);
         }
-        self.prompts.try_send(text).map(|()| None).map_err(|_| {
-            Refusal::Invalid(format!("{WAITING} prompts wait already; try again in a moment"))
-        })
+        self.queue.add(text).map(|()| None)
     }
 }
 
 impl Listener {
-    async fn run(self, mut prompted: mpsc::Receiver<String>) {
-        while let Some(text) = prompted.recv().await {
+    async fn run(self, mut prompted: mpsc::Receiver<WaitingPrompt>) {
+        // Each prompt waits until the agent has got it.
+        while let Some(mut prompt) = prompted.recv().await {
+            let text = std::mem::take(&mut prompt.text);
             let answer = match self.agent().await {
                 Ok(agent) => agent.prompt(text).map(drop),
                 Err(refusal) => Err(refusal),
@@ -149,4 +182,29 @@ fn fork(subject: &Subject, followed: Option<&str>) -> Result<String, Refusal> {
     forked.map_err(|error| {
         Refusal::Failed(format!("the conversation cannot be gone on with: {error}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_prompt_waits_until_the_agent_has_got_it() {
+        let (queue, mut prompted) = PromptQueue::new();
+        assert!(queue.is_empty());
+        queue.add("one".to_owned()).unwrap();
+        let taken = prompted.recv().await.unwrap();
+        assert!(taken.text == "one" && !queue.is_empty(), "the agent does not have it yet");
+        drop(taken);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn no_more_prompts_wait_than_the_bound() {
+        let (queue, mut prompted) = PromptQueue::new();
+        (0..WAITING).for_each(|_| queue.add(String::new()).unwrap());
+        assert!(queue.add(String::new()).unwrap_err().to_string().contains("wait already"));
+        while prompted.try_recv().is_ok() {}
+        assert!(queue.is_empty(), "a prompt that was refused does not wait");
+    }
 }

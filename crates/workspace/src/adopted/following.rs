@@ -124,25 +124,73 @@ fn event(said: AgentOutput) -> Option<AgentEvent> {
 /// The new lines of the transcript, once it exists.
 fn look(
     subject: &Subject,
-    transcript: Option<Transcript>,
+    mut transcript: Option<Transcript>,
     before: Option<&TranscriptPosition>,
     copy: Option<&str>,
 ) -> TranscriptRead {
-    let nothing = || TranscriptRead { transcript: None, lines: Vec::new(), is_at_end: true };
-    let Some(claude) = &subject.claude else { return nothing() };
     let looked = subject.as_its_user(|| {
+        let claude = subject.claude.as_ref()?;
         let found = || match before {
             Some(before) => Transcript::resume(claude, before),
             None => Transcript::find(claude, copy),
         };
-        let mut transcript = transcript.or_else(found)?;
-        let mut lines = transcript.read().unwrap_or_default();
-        // A line that is longer than one read would cost a pause for each part.
-        while lines.is_empty() && !transcript.is_at_end() {
-            lines = transcript.read().ok()?;
-        }
-        let is_at_end = transcript.is_at_end();
-        Some(TranscriptRead { transcript: Some(transcript), lines, is_at_end })
+        transcript = transcript.take().or_else(found);
+        let transcript = transcript.as_mut()?;
+        Some((next_lines(transcript), transcript.is_at_end()))
     });
-    looked.ok().flatten().unwrap_or_else(nothing)
+    let (lines, is_at_end) = looked.ok().flatten().unwrap_or((Vec::new(), true));
+    // After an error, too: another transcript would begin at the old position.
+    TranscriptRead { transcript, lines, is_at_end }
+}
+
+/// Some of the new lines; none if the transcript cannot be read just now.
+fn next_lines(transcript: &mut Transcript) -> Vec<Line> {
+    loop {
+        let Ok(lines) = transcript.read() else { return Vec::new() };
+        // A line that is longer than one read would cost a pause for each part.
+        if !lines.is_empty() || transcript.is_at_end() {
+            return lines;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write as _, time::SystemTime};
+
+    use super::*;
+    use crate::adopted::subject::Claude;
+
+    #[test]
+    fn a_transcript_that_cannot_be_read_for_a_while_goes_on_where_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let claude = Claude {
+            folder: dir.path().to_owned(),
+            config: None,
+            named: None,
+            since: SystemTime::now(),
+            working_dir: "/".into(),
+        };
+        let subject = Subject { user: None, claude: Some(claude) };
+        let (path, kept) = (
+            dir.path().join("0b1c2d3e-0000-4000-8000-123456789abc.jsonl"),
+            dir.path().join("kept"),
+        );
+        fs::write(&path, "one\n").unwrap();
+        let mut transcript = None;
+        let mut lines = || {
+            let read = look(&subject, transcript.take(), None, None);
+            transcript = read.transcript;
+            read.lines.into_iter().map(|line| line.text).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(), ["one"]);
+        // Longer than what was read of the file, but no file.
+        fs::rename(&path, &kept).unwrap();
+        fs::create_dir_all(path.join("x".repeat(200))).unwrap();
+        assert_eq!(lines(), [""; 0]);
+        fs::remove_dir_all(&path).unwrap();
+        fs::File::options().append(true).open(&kept).unwrap().write_all(b"two\n").unwrap();
+        fs::rename(&kept, &path).unwrap();
+        assert_eq!(lines(), ["two"]);
+    }
 }

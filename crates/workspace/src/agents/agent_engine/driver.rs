@@ -21,10 +21,15 @@ const LEFT: Duration = Duration::from_secs(1);
 /// How long a killed process may still exist. After that it is given up, since the kernel holds it up.
 const UNKILLABLE: Duration = Duration::from_secs(15);
 
+/// The warning about a state that the journal does not take.
+const TOO_LONG: &str = "an agent would end with this server: its state is too long to be kept";
+
 /// The task of one agent.
 pub(super) struct Driver {
     core: Arc<Core>,
     process: Option<Process>,
+    /// Whether the state of the process was kept last time, or there was none yet.
+    is_kept: bool,
     /// When a process that was killed is given up.
     lost_at: Option<Instant>,
 }
@@ -42,7 +47,7 @@ enum DriverEvent {
 
 impl Driver {
     pub(super) fn new(core: Arc<Core>, process: Option<Process>) -> Self {
-        Self { core, process, lost_at: None }
+        Self { core, process, is_kept: true, lost_at: None }
     }
 
     pub(super) async fn run(mut self) {
@@ -89,10 +94,17 @@ impl Driver {
     fn keep_state(&mut self) {
         let Some(process) = &mut self.process else { return };
         let state = process.state();
-        if let Some(state) = self.core.state(state)
-            && let Err(error) = process.journal().keep_state(&state)
-        {
-            tracing::warn!(%error, "an agent would end with this server");
+        if let Some(state) = self.core.state(state) {
+            match process.journal().keep_state(&state) {
+                Ok(is_kept) => {
+                    // Once, not after each event.
+                    if self.is_kept && !is_kept {
+                        tracing::warn!(bytes = state.len(), "{TOO_LONG}");
+                    }
+                    self.is_kept = is_kept;
+                }
+                Err(error) => tracing::warn!(%error, "an agent would end with this server"),
+            }
         }
         process.release_input();
     }

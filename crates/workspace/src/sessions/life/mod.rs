@@ -215,6 +215,16 @@ impl Life {
         }
     }
 
+    /// Begins the removal of the session by a client: it counts as removed from here on. Only one caller may
+    /// remove it.
+    pub(crate) fn begin_removal(&mut self) -> Result<(), Refusal> {
+        self.may_change()?;
+        match std::mem::replace(&mut self.is_removed, true) {
+            false => Ok(()),
+            true => Err(Refusal::UnknownSession(self.facts.id)),
+        }
+    }
+
     /// Prepares a restored session for another start of its engine. Returns whether the engine may be
     /// started. An agent may always be started: what it lacked at the last start may be here now.
     pub(crate) fn resume(&mut self) -> bool {

@@ -1,7 +1,7 @@
 //! The machine from which a session moves away.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
     sync::Arc,
@@ -20,6 +20,7 @@ use crate::{
         Facts, Sessions,
         clock::now,
         life::facts::{self, KIND, StoredFacts},
+        output::history::remove_all,
         session::Session,
     },
 };
@@ -199,8 +200,8 @@ impl Sessions {
         let dropping = task::spawn_blocking(move || {
             // The facts first: files without facts only take room, but facts without files would be restored.
             shared.keeper.change(&[forget(DEPARTURE, id), forget(KIND, id)])?;
-            let history = fs::remove_dir_all(shared.history_dir(id));
-            if let Err(error) = history.and_then(|()| shared.remove_agent_dir(id)) {
+            let history = remove_all(&shared.history_dir(id));
+            if let Err(error) = history.and(shared.remove_agent_dir(id)) {
                 tracing::debug!(session = %id, %error, "files of a session that has left");
             }
             Ok(())

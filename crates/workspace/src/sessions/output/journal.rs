@@ -129,10 +129,31 @@ impl OutputJournal {
     }
 
     fn keep(&self, screen: Option<JournalScreen>) {
-        let key = self.key.as_ref().map(|key| key.expose().to_owned());
-        let state = serde_json::to_vec(&TerminalState { screen, key }).map_err(io::Error::from);
-        if let Err(error) = state.and_then(|state| self.journal.keep_state(&state)) {
-            tracing::warn!(%error, "a screen would be lost with this server");
+        match self.keep_state(screen) {
+            Ok(true) => {}
+            Ok(false) => {
+                tracing::warn!(
+                    "a screen is too long to be kept, and would be lost with this server"
+                );
+                // The screen is painted again from the output, but nothing makes the key again.
+                self.keep_key_alone();
+            }
+            Err(error) => tracing::warn!(%error, "a screen would be lost with this server"),
         }
+    }
+
+    fn keep_key_alone(&self) {
+        if self.key.is_some()
+            && let Err(error) = self.keep_state(None)
+        {
+            tracing::warn!(%error, "an agent's key would be lost with this server");
+        }
+    }
+
+    /// Returns whether the state is short enough to be kept.
+    fn keep_state(&self, screen: Option<JournalScreen>) -> io::Result<bool> {
+        let key = self.key.as_ref().map(|key| key.expose().to_owned());
+        let state = serde_json::to_vec(&TerminalState { screen, key })?;
+        self.journal.keep_state(&state)
     }
 }

@@ -54,10 +54,12 @@ impl Painter {
     /// Notes that the terminal has another size after the chunk of this number.
     pub(crate) fn resize(&mut self, after: u64, size: Size) {
         self.sizes.push((after, size));
-        if self.sizes.len() > FEW_SIZES {
-            self.feed(&[], self.fed);
-            self.forget_sizes();
-        }
+    }
+
+    /// Whether all output has to be painted before the next change of the size, so that the earlier sizes are
+    /// forgotten.
+    pub(crate) const fn has_many_sizes(&self) -> bool {
+        self.sizes.len() > FEW_SIZES
     }
 
     /// The part of the log that is not painted yet.
@@ -76,6 +78,9 @@ impl Painter {
         }
         self.resize_up_to(last);
         self.fed = last;
+        if self.has_many_sizes() {
+            self.forget_sizes();
+        }
     }
 
     /// The screen's size, and the text that repaints it.
@@ -147,7 +152,13 @@ fn cells(size: Size) -> Cells {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
+    use crate::sessions::output::{
+        Output,
+        screen::{OutputLock, PaintedScreen},
+    };
 
     fn chunk(seq: u64) -> Chunk {
         Chunk { seq, text: format!("{seq} {}\r\n\x1b[3{}mé", "x".repeat(50), seq % 8).into() }
@@ -170,5 +181,37 @@ mod tests {
         let alone = painted(&[&[1], &[2], &[3], &[4], &[5], &[6]]);
         assert_eq!(painted(&[&[1, 2, 3, 4, 5, 6]]), alone);
         assert_eq!(painted(&[&[1], &[2, 3, 4], &[5, 6]]), alone);
+    }
+
+    /// A terminal's output that no session's lock covers.
+    struct Free(Mutex<Output>);
+
+    impl OutputLock for Free {
+        fn with_output<T>(&self, act: impl FnOnce(&mut Output, Size) -> T) -> T {
+            act(&mut self.0.lock().unwrap(), Size::DEFAULT)
+        }
+    }
+
+    #[test]
+    fn a_terminal_that_is_resized_often_keeps_few_sizes_and_looks_the_same() {
+        for snapshot_every in [1, 50, usize::MAX] {
+            let output = Free(Mutex::new(Output::new(1 << 20)));
+            let painted = PaintedScreen::new(Size::DEFAULT);
+            let mut expected = Screen::new(cells(Size::DEFAULT));
+            for round in 1..=500_usize {
+                let text = Bytes::from(format!("{round} {}\r\n", "x".repeat(round % 90)));
+                expected.feed(&text);
+                let now = std::time::Instant::now();
+                let seq = output.with_output(|output, _| output.append(text, now));
+                let size = Size::new(60 + (round % 40) as u16, 20).unwrap();
+                expected.resize(cells(size));
+                painted.lock_to_resize(&output).resize(seq, size);
+                if round % snapshot_every == 0 {
+                    assert_eq!(painted.snapshot(&output).2, expected.snapshot());
+                }
+                assert!(painted.lock().sizes.len() <= FEW_SIZES + 1);
+            }
+            assert_eq!(painted.snapshot(&output).2, expected.snapshot());
+        }
     }
 }

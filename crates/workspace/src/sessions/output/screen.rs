@@ -34,6 +34,16 @@ impl PaintedScreen {
         self.painter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Locks the painter for a change of the terminal's size. If there were many of them, all current output
+    /// is painted before.
+    pub(crate) fn lock_to_resize(&self, session: &impl OutputLock) -> MutexGuard<'_, Painter> {
+        let mut painter = self.lock();
+        if painter.has_many_sizes() {
+            self.feed(&mut painter, session);
+        }
+        painter
+    }
+
     /// Completes when some output has been painted after this call.
     pub(crate) fn painted(&self) -> Notified<'_> {
         self.painted.notified()

@@ -77,6 +77,12 @@ pub(super) async fn start(
         *at = start_time;
     }
     let _first = session.engine.set(engine);
+    let is_removed = session.lock().life.is_removed;
+    if let Some(engine) = session.engine.get().filter(|_| is_removed) {
+        // The client that killed the session may have found no engine to stop.
+        engine.stop().await;
+        return Err(Refusal::Ended("it was killed as it started".to_owned()));
+    }
     Ok(())
 }
 

@@ -135,23 +135,28 @@ impl Sessions {
     /// hidden session only its viewers.
     pub async fn kill(&self, id: SessionId) -> Result<(), Refusal> {
         let session = self.get(id)?;
-        session.lock().life.may_change()?;
         // Before the engine stops, since an engine that stops asks whether its session was removed. Of two
         // callers only one gets past this line.
-        self.remove(id).ok_or(Refusal::UnknownSession(id))?;
+        session.lock().life.begin_removal()?;
+        self.remove(id);
         let facts = session.lock().life.facts.clone();
         if let Some(engine) = session.engine.get() {
             engine.stop().await;
         }
         let forgotten = session.forget().await;
         // Announced even if files are left: the session is not in the list any more.
-        let only_viewers_of = facts.hidden.then_some(id);
-        let message = ServerMessage::SessionKilled(OfSession { session_id: id });
-        self.0.shared.events.send(Event { message, only_viewers_of, team: None });
+        self.announce_removal(&facts);
         if facts.team_id.is_some() {
             self.0.shared.member_gone(id);
         }
         forgotten
+    }
+
+    /// Tells all clients that a session was removed; of a hidden session only its viewers.
+    fn announce_removal(&self, facts: &Facts) {
+        let only_viewers_of = facts.hidden.then_some(facts.id);
+        let message = ServerMessage::SessionKilled(OfSession { session_id: facts.id });
+        self.0.shared.events.send(Event { message, only_viewers_of, team: None });
     }
 
     /// The numbers for health and metrics.
@@ -240,14 +245,13 @@ impl Sessions {
     fn drop_exited(&self, session: &Arc<Session>) {
         self.remove(session.id);
         let sessions = self.clone();
-        let id = session.id;
+        let facts = session.lock().life.facts.clone();
         let (session, span) = (Arc::clone(session), session.span.clone());
         let forgetting = async move {
             if let Err(refusal) = session.forget().await {
                 tracing::error!(%refusal, "cannot forget a session");
             }
-            let message = ServerMessage::SessionKilled(OfSession { session_id: id });
-            sessions.0.shared.events.tell(message);
+            sessions.announce_removal(&facts);
         };
         tokio::spawn(forgetting.instrument(span));
     }

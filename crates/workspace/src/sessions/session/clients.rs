@@ -2,7 +2,7 @@
 //! sizes, and their terminals answer the program's queries.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, PoisonError, atomic::Ordering},
     time::Instant,
 };
 
@@ -112,8 +112,8 @@ impl Session {
         apply: impl FnOnce() -> Result<T, Refusal>,
     ) -> Result<Option<T>, Refusal> {
         let Some(input_id) = input_id else { return apply().map(Some) };
-        // The id is claimed before the input is applied, so that a second connection does not apply the input
-        // meanwhile.
+        // A repeat over a second connection waits until it is known whether this attempt succeeds.
+        let _applying = self.applying.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.lock().inputs.claim(input_id)? {
             return Ok(None);
         }
@@ -166,10 +166,13 @@ impl Session {
     pub(super) fn resize_if_due(self: &Arc<Self>, now: Instant) {
         // The screen's lock is held throughout, so that a client that is told of the size also gets a
         // screen of that size.
-        let mut painter = self.screen.lock();
+        let mut painter = self.screen.lock_to_resize(&**self);
         let mut state = self.lock();
         let Some(size) = state.viewers.take_new_size(now) else { return };
-        painter.resize(state.output.log().last_seq(), size);
+        // Only terminals have screens.
+        if self.is_terminal {
+            painter.resize(state.output.log().last_seq(), size);
+        }
         drop((state, painter));
         if let Ok(engine) = self.live() {
             engine.resize(size);

@@ -9,12 +9,12 @@
 //!
 //! # Locks
 //!
-//! A session has four locks: its own, the screen's, the history's and that of the history of turns. Nobody waits for
-//! a disk or a process while holding the session's lock. Painting and writing take longer, so the screen and the
-//! histories have locks of their own. The order is: the history's, the screen's, the session's. A caller that needs
-//! several takes them in this order, so that two callers never wait for each other. The lock of the history of turns
-//! is taken alone, or before the session's. The locks of the alarms and of a client's demand come last: nothing else
-//! is locked under them.
+//! A session has five locks: its own, the screen's, the history's, that of the history of turns, and that of inputs
+//! with ids. Nobody waits for a disk or a process while holding the session's lock. Painting and writing take longer,
+//! so the screen and the histories have locks of their own. The order is: that of inputs, the history's, the
+//! screen's, the session's. A caller that needs several takes them in this order, so that two callers never wait for
+//! each other. The lock of the history of turns is taken alone, or before the session's. The locks of the alarms and
+//! of a client's demand come last: nothing else is locked under them.
 
 mod clients;
 mod output;
@@ -41,7 +41,11 @@ use super::{
     output::{Output, history::History, screen::PaintedScreen, turn_log::TurnLog},
     shared::SharedState,
 };
-use crate::{engine::Engine, events::Event, refusal::Refusal};
+use crate::{
+    engine::Engine,
+    events::Event,
+    refusal::{Refusal, blocking},
+};
 
 /// The output of an ended terminal without viewers is dropped from memory after this time.
 const UNLOAD_AFTER: Duration = Duration::from_secs(10);
@@ -60,6 +64,8 @@ pub(crate) struct Session {
     /// The events of an agent's turns on the disk.
     pub(crate) turn_history: History,
     state: Mutex<SessionState>,
+    /// Held while an input with an id is applied.
+    applying: Mutex<()>,
     /// Notified when there is something new for viewers.
     pub(crate) news: Notify,
 }
@@ -106,6 +112,7 @@ impl Session {
                 queries: Queries::default(),
                 alarm: None,
             }),
+            applying: Mutex::default(),
             news: Notify::new(),
             shared: Arc::clone(shared),
         })
@@ -179,26 +186,33 @@ impl Session {
         });
         if is_new {
             self.news.notify_waiters();
+            // The end may have ended a character, too.
+            self.write_soon();
             self.announce(now);
             self.shared.keeper.keep_soon(self);
         }
         is_new
     }
 
-    /// Marks the session as gone, and removes its history, its agent's files and its stored facts.
+    /// Marks the session as gone, and removes its stored facts, its history and its agent's files.
     pub(crate) async fn forget(self: &Arc<Self>) -> Result<(), Refusal> {
         // Before the removal, so that neither the writer nor the keeper stores anything of the session again.
         self.lock().life.is_gone = true;
         self.news.notify_waiters();
         let session = Arc::clone(self);
-        let forgotten = task::spawn_blocking(move || {
-            session.turn_history.lock().remove()?;
-            session.history.lock().remove()?;
-            session.shared.remove_agent_dir(session.id)?;
-            Ok::<_, std::io::Error>(session.shared.keeper.forget_now(session.id))
-        });
-        let forgotten = forgotten.await.map_err(|error| Refusal::failed(&error))?;
-        Ok(forgotten.map_err(|error| Refusal::failed(&error))??)
+        let forgetting = move || {
+            // The facts first: files without facts only take room, but facts without files would be restored.
+            session.shared.keeper.forget_now(session.id)?;
+            session.remove_files().map_err(|error| Refusal::failed(&error))
+        };
+        blocking(forgetting).await
+    }
+
+    /// Removes all files of the session that can be removed. Returns the first error.
+    fn remove_files(&self) -> std::io::Result<()> {
+        let turns = self.turn_history.lock().remove();
+        let history = self.history.lock().remove();
+        turns.and(history).and(self.shared.remove_agent_dir(self.id))
     }
 
     /// Sets an alarm, if something is due before the earliest alarm that is set.
@@ -248,11 +262,8 @@ impl AlarmTarget for Session {
             return;
         }
         self.announce_if_due(&mut state, now);
-        if state.output.end_character_at().is_some_and(|at| at <= now)
-            && state.output.end_character(now)
-        {
-            self.news.notify_waiters();
-        }
+        let ends_character = state.output.end_character_at().is_some_and(|at| at <= now)
+            && state.output.end_character(now);
         let resizes = state.viewers.windows().due_at().is_some_and(|at| at <= now);
         let searches = state.life.port.take_due(now);
         let is_alone = state.viewers.in_control().is_none();
@@ -261,6 +272,10 @@ impl AlarmTarget for Session {
         // Released here, since resizing and painting take the screen's lock, which comes before the
         // session's.
         drop(state);
+        if ends_character {
+            self.news.notify_waiters();
+            self.write_soon();
+        }
         answers.into_iter().for_each(|answer| self.answer(answer));
         if resizes {
             self.resize_if_due(now);

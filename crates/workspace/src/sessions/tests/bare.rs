@@ -1,6 +1,9 @@
 //! Sessions without processes, whose output comes from the test.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{
+    Arc, Mutex, Weak,
+    atomic::{AtomicBool, Ordering},
+};
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -8,6 +11,7 @@ use protocol::workspace::{SessionId, SessionMode};
 use session::terminal::size::Size;
 use store::{VolatileStore, WorkspaceStore};
 use tempfile::TempDir;
+use tokio::sync::Notify;
 
 use crate::{
     NodeSlot, Settings,
@@ -26,8 +30,8 @@ use crate::{
 
 /// Sessions, and their store.
 pub(super) struct Bare {
-    /// The directory of the histories, which is removed when this is dropped.
-    _dir: TempDir,
+    /// The directory of the histories and the agents' files, which is removed when this is dropped.
+    pub(super) dir: TempDir,
     pub(super) store: Arc<VolatileStore>,
     pub(super) sessions: Sessions,
 }
@@ -38,6 +42,13 @@ impl Bare {
     }
 
     pub(super) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::with_starter(Weak::<SlowStarter>::new(), change)
+    }
+
+    pub(super) fn with_starter(
+        engines: Weak<SlowStarter>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(VolatileStore::default());
         let mut settings = Settings::new(dir.path().to_owned());
@@ -57,12 +68,12 @@ impl Bare {
             projects: Arc::new(projects),
             events,
             member_tokens: Arc::default(),
-            engines: Weak::<Nothing>::new(),
-            turns: Weak::<Nothing>::new(),
+            engines,
+            turns: Weak::<SlowStarter>::new(),
         };
         let sessions = Sessions::new(&settings, dependencies);
         sessions.begin();
-        Self { _dir: dir, store, sessions }
+        Self { dir, store, sessions }
     }
 
     /// A session whose engine notes its commands. The test feeds its output.
@@ -87,17 +98,31 @@ pub(super) fn facts(mode: SessionMode) -> Facts {
     Facts { mode, ..new.facts(id, dir, None).unwrap() }
 }
 
-/// Starts no engine and follows no turn.
-struct Nothing;
+/// Starts engines that note their commands, each once the test lets it go on. It follows no turn.
+#[derive(Default)]
+pub(super) struct SlowStarter {
+    /// Notified when an engine is to be started.
+    pub(super) begun: Notify,
+    /// Notified by the test, to let it go on.
+    pub(super) goes_on: Arc<Notify>,
+    pub(super) heard: Arc<EngineCalls>,
+}
 
-impl EngineStarter for Nothing {
+impl EngineStarter for SlowStarter {
     fn start(
         &self,
         _: Facts,
         _: Size,
         _: Feed,
     ) -> BoxFuture<'static, Result<EngineStart, Refusal>> {
-        async { Err(Refusal::invalid("nothing is started")) }.boxed()
+        self.begun.notify_one();
+        let (goes_on, heard) = (Arc::clone(&self.goes_on), Arc::clone(&self.heard));
+        async move {
+            goes_on.notified().await;
+            let engine: Box<dyn Engine> = Box::new(Listens(heard));
+            Ok((engine, None))
+        }
+        .boxed()
     }
 
     fn take_over(
@@ -126,7 +151,7 @@ impl EngineStarter for Nothing {
     }
 }
 
-impl TurnFollower for Nothing {
+impl TurnFollower for SlowStarter {
     fn turn_started(&self, _: SessionId, _: u64) {}
 
     fn turn_ended(&self, _: SessionId, _: u64, _: bool, _: Option<String>) {}
@@ -140,14 +165,15 @@ pub(super) struct EngineCalls {
     pub(super) typed: Mutex<Vec<Bytes>>,
     pub(super) answers: Mutex<Vec<PermissionAnswer>>,
     pub(super) sizes: Mutex<Vec<Size>>,
-    pub(super) refuses: std::sync::atomic::AtomicBool,
+    pub(super) refuses: AtomicBool,
+    pub(super) is_stopped: AtomicBool,
 }
 
 struct Listens(Arc<EngineCalls>);
 
 impl Engine for Listens {
     fn type_in(&self, keys: Bytes) -> Result<TypingTime, Refusal> {
-        if self.0.refuses.load(std::sync::atomic::Ordering::Relaxed) {
+        if self.0.refuses.load(Ordering::Relaxed) {
             return Err(Refusal::invalid("not now"));
         }
         self.0.typed.lock().unwrap().push(keys);
@@ -181,6 +207,7 @@ impl Engine for Listens {
     }
 
     fn stop(&self) -> BoxFuture<'_, ()> {
+        self.0.is_stopped.store(true, Ordering::Relaxed);
         async {}.boxed()
     }
 }

@@ -1,6 +1,10 @@
 //! Clients that are slow, or come back.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -12,8 +16,9 @@ use tokio::time;
 use super::{bare::Bare, seen::Watcher};
 use crate::{
     identity::ClientId,
+    refusal::Refusal,
     sessions::clock::{AlarmTarget as _, now},
-    testing::Site,
+    testing::{self, Site},
 };
 
 fn is_notice(message: &ServerMessage, code: &str) -> bool {
@@ -206,4 +211,28 @@ proptest! {
             assert_eq!(quick.screen.snapshot(), last.screen.snapshot());
         });
     }
+}
+
+#[tokio::test]
+async fn a_repeated_input_waits_for_the_first_attempt_and_is_applied_if_that_fails() {
+    let bare = Bare::new();
+    let (session, ..) = bare.session(SessionMode::Pty);
+    let again = Arc::clone(&session);
+    let ((begins, begun), (fails, failed)) = (mpsc::channel(), mpsc::channel::<()>());
+    let first = thread::spawn(move || {
+        session.once(Some("a"), || {
+            begins.send(()).unwrap();
+            failed.recv().unwrap();
+            Err::<(), _>(Refusal::invalid("not now"))
+        })
+    });
+    begun.recv_timeout(testing::PATIENCE).unwrap();
+    let (applies, applied) = mpsc::channel();
+    thread::spawn(move || applies.send(again.once(Some("a"), || Ok(()))).unwrap());
+    // A repeat that does not wait is acknowledged in this time.
+    let early = applied.recv_timeout(Duration::from_millis(300));
+    fails.send(()).unwrap();
+    assert!(early.is_err(), "{early:?}");
+    first.join().unwrap().unwrap_err();
+    assert!(matches!(applied.recv_timeout(testing::PATIENCE).unwrap(), Ok(Some(()))));
 }

@@ -5,10 +5,12 @@
 //! - `lagging`: clients that are slow, or come back
 //! - `lives`: restarts; `outliving`: terminals that go on over a restart
 //! - `queries`: what a program asks its terminal
+//! - `ends`: what is left after a kill or an end
 //! - `agents`: lines of agents, and the messages beside them
 
 mod agents;
 mod bare;
+mod ends;
 mod lagging;
 mod lives;
 mod outliving;

@@ -1,14 +1,18 @@
 //! Terminals outlive a workspace: the next one continues them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use base::Secret;
+use process::{Command, Stdio};
 use protocol::workspace::{SessionId, SessionStatus};
 use tokio::runtime::Runtime;
 
 use super::seen::{Watcher, type_in};
 use crate::{
     Sessions,
+    sessions::output::journal::{JournalScreen, OutputJournal, TerminalState},
     testing::{Site, soon},
+    users,
 };
 
 /// Writes numbers, each in a line, until something is typed. A `read` with a time-out in the loop itself could lose it: a
@@ -179,4 +183,30 @@ fn a_session_that_nobody_knows_is_ended_when_the_next_workspace_takes_over() {
         }
         workspace.shut_down().await;
     });
+}
+
+#[tokio::test]
+async fn a_screen_that_is_too_long_for_the_journal_does_not_cost_the_agents_key() {
+    let (site, workspace) = Site::started().await;
+    let command = Command {
+        id: SessionId::from_random(rand::random()).uuid(),
+        program: "cat".into(),
+        args: Vec::new(),
+        env: process::clean_environment(&[], &users::current().unwrap()),
+        working_dir: site.dir.path().to_owned(),
+        stdio: Stdio::Terminal { cols: 80, rows: 24 },
+        run_as: None,
+        max_processes: None,
+    };
+    let child = workspace.host.supervisor.spawn(command).await.unwrap();
+    let mut journal = OutputJournal::new(Arc::clone(&child.journal), 1 << 20).unwrap();
+    journal.keep_key(Secret::from("the key"));
+    let screen = |length| JournalScreen { seq: 1, cols: 80, rows: 24, data: "x".repeat(length) };
+    journal.keep_screen(screen(1 << 20));
+    assert!(TerminalState::of(&child.journal).screen.is_some());
+    journal.keep_screen(screen(5 << 20));
+    let kept = TerminalState::of(&child.journal);
+    assert!(kept.screen.is_none());
+    assert_eq!(kept.key().unwrap().expose(), "the key");
+    workspace.shut_down().await;
 }

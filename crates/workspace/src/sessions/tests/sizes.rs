@@ -90,3 +90,15 @@ async fn a_resumed_viewer_is_told_the_size_and_nothing_is_painted_again() {
     seen.catch_up().await;
     assert_eq!(sizes(&seen), [], "an agent has no terminal");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_keeps_no_sizes_of_its_windows() {
+    let bare = Bare::new();
+    let (session, _, heard) = bare.session(SessionMode::Sdk);
+    let _seen = Watcher::begun(bare.attach(session.id, 1, None)).await;
+    for round in 0..100 {
+        resize(&bare, &session, 1, (80 + round % 2, 30)).await;
+    }
+    assert_eq!(heard.sizes.lock().unwrap().len(), 100);
+    assert!(!session.screen.lock().has_many_sizes());
+}

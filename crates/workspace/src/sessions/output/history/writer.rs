@@ -38,6 +38,8 @@ struct Queue {
     waiting: Vec<oneshot::Sender<()>>,
     is_urgent: bool,
     is_over: bool,
+    /// Whether the thread has ended, so that nothing in the queue would be written any more.
+    has_ended: bool,
 }
 
 impl Writer {
@@ -48,9 +50,12 @@ impl Writer {
         thread::spawn(move || while writer.round() {});
     }
 
-    /// Queues a session, so that its new output is written soon.
+    /// Queues a session, so that its new output is written soon. After the end of the thread it does nothing.
     pub(crate) fn add(&self, session: Arc<dyn WriteHistory>) {
         let mut queue = self.lock();
+        if queue.has_ended {
+            return;
+        }
         queue.sessions.push_back(session);
         // If the queue was not empty, the thread is awake and gathering already.
         if queue.sessions.len() == 1 {
@@ -67,10 +72,21 @@ impl Writer {
     /// Returns when the output of all sessions that were added before is written, or could not be written.
     pub(crate) async fn flush(&self) {
         let (done, wait) = oneshot::channel();
-        // Before the hurry, so that the round that begins now also takes this caller.
-        self.lock().waiting.push(done);
+        if !self.join(done) {
+            return;
+        }
+        // After the caller has joined, so that the round that begins now takes it, too.
         self.hurry();
         let _over = wait.await;
+    }
+
+    /// Lets a caller wait. Returns false if the thread has ended.
+    fn join(&self, done: oneshot::Sender<()>) -> bool {
+        let mut queue = self.lock();
+        if !queue.has_ended {
+            queue.waiting.push(done);
+        }
+        !queue.has_ended
     }
 
     /// Ends the thread once it has written everything in the queue.
@@ -88,7 +104,14 @@ impl Writer {
         for done in waiting {
             let _nobody = done.send(());
         }
-        !is_over
+        !(is_over && self.ends())
+    }
+
+    /// Notes that the thread ends, unless something has come into the queue since the last round.
+    fn ends(&self) -> bool {
+        let mut queue = self.lock();
+        queue.has_ended = queue.sessions.is_empty() && queue.waiting.is_empty();
+        queue.has_ended
     }
 
     /// Waits for something to write, then gathers more for a while.
@@ -111,5 +134,38 @@ impl Writer {
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Writes(AtomicUsize);
+
+    impl WriteHistory for Writes {
+        fn write_history(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_has_ended() {
+        let (writer, session) = (Writer::default(), Arc::new(Writes::default()));
+        writer.add(session.clone());
+        let mut before = Box::pin(writer.flush());
+        assert!((&mut before).now_or_never().is_none());
+        writer.end();
+        while writer.round() {}
+        assert!(before.now_or_never().is_some());
+        assert_eq!(session.0.load(Ordering::Relaxed), 1);
+        assert!(writer.flush().now_or_never().is_some());
+        writer.add(session.clone());
+        assert_eq!(Arc::strong_count(&session), 1, "the queue holds nothing that is never written");
     }
 }
