@@ -42,14 +42,25 @@ pub struct Page {
 ///
 /// As for every path.
 pub fn list(root: &Root, path: &RelPath, after: Option<&str>) -> Result<Page, FileError> {
+    list_within(root, path, after, MAX_ENTRIES)
+}
+
+/// [`list`], with at most `most` entries.
+fn list_within(
+    root: &Root,
+    path: &RelPath,
+    after: Option<&str>,
+    most: usize,
+) -> Result<Page, FileError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
     let mut dir = Dir::new(root.open_at(path, flags)?).map_err(doing("list it"))?;
-    let (found, is_cut) = first_after(&mut dir, after.and_then(Order::of_mark).as_ref())?;
-    let next = found.last().filter(|_| is_cut).map(|(order, _)| order.mark());
+    let after = after.and_then(Order::of_mark);
+    let (found, is_cut) = first_after(&mut dir, after.as_ref(), most)?;
+    let next = found.last().filter(|_| is_cut).map(Order::mark);
     let at = dir.fd().map_err(doing("list it"))?;
     let mut entries = Vec::new();
-    for (order, name) in &found {
-        match stat(at, name) {
+    for order in &found {
+        match stat(at, &order.on_disk) {
             Ok(stat) => entries.push(shown(path, &order.name, &stat)),
             // Another process has removed the entry since the directory was read.
             Err(FileError::NotFound) => {}
@@ -64,32 +75,55 @@ pub fn list(root: &Root, path: &RelPath, after: Option<&str>) -> Result<Page, Fi
 struct Order {
     is_no_directory: bool,
     folded: String,
+    /// The name as it is shown.
     name: String,
+    /// The name in the directory: several that are not UTF-8 may be shown alike.
+    on_disk: CString,
 }
 
 impl Order {
-    fn new(is_directory: bool, name: String) -> Self {
-        Self { is_no_directory: !is_directory, folded: name.to_lowercase(), name }
+    fn new(is_directory: bool, on_disk: &CStr) -> Self {
+        let name = on_disk.to_string_lossy().into_owned();
+        let folded = name.to_lowercase();
+        Self { is_no_directory: !is_directory, folded, name, on_disk: on_disk.to_owned() }
     }
 
     /// The place that a mark means; `None` for the beginning.
     fn of_mark(mark: &str) -> Option<Self> {
-        match mark.split_at_checked(1)? {
-            ("d", name) => Some(Self::new(true, name.to_owned())),
-            (_, name) => Some(Self::new(false, name.to_owned())),
-        }
+        let (kind, name) = mark.split_at_checked(1)?;
+        let on_disk = match kind {
+            "D" | "F" => from_hex(name)?,
+            _ => name.as_bytes().to_owned(),
+        };
+        Some(Self::new(matches!(kind, "d" | "D"), &CString::new(on_disk).ok()?))
     }
 
+    /// `d` or `f`, for a directory or anything else, and the name. A name that is not UTF-8 is in hexadecimal digits,
+    /// after `D` or `F`.
     fn mark(&self) -> String {
-        format!("{}{}", if self.is_no_directory { 'f' } else { 'd' }, self.name)
+        let kind = if self.is_no_directory { 'f' } else { 'd' };
+        match self.on_disk.to_str() {
+            Ok(name) => format!("{kind}{name}"),
+            Err(_) => {
+                let digits = self.on_disk.to_bytes().iter().map(|byte| format!("{byte:02x}"));
+                format!("{}{}", kind.to_ascii_uppercase(), digits.collect::<String>())
+            }
+        }
     }
+}
+
+/// The bytes in hexadecimal digits; `None` if it is no such text.
+fn from_hex(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
+    pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
 }
 
 /// The first entries after a place, in order, and whether more follow them.
 fn first_after(
     dir: &mut Dir,
     after: Option<&Order>,
-) -> Result<(Vec<(Order, CString)>, bool), FileError> {
+    most: usize,
+) -> Result<(Vec<Order>, bool), FileError> {
     // The heap has the last of the kept entries on top, which is dropped if there are too many.
     let (mut found, mut is_cut) = (BinaryHeap::new(), false);
     while let Some(entry) = dir.read() {
@@ -99,12 +133,12 @@ fn first_after(
             continue;
         }
         let Some(is_directory) = is_listed(dir, name, entry.file_type())? else { continue };
-        let order = Order::new(is_directory, name.to_string_lossy().into_owned());
+        let order = Order::new(is_directory, name);
         if after.is_some_and(|after| order <= *after) {
             continue;
         }
-        found.push((order, name.to_owned()));
-        if found.len() > MAX_ENTRIES {
+        found.push(order);
+        if found.len() > most {
             found.pop();
             is_cut = true;
         }
@@ -239,6 +273,30 @@ mod tests {
         fs::create_dir(project.at("d/zzz")).unwrap();
         assert_eq!(part(&project, next.as_deref()).0.len(), 11);
         assert_eq!(part(&project, Some("dzz")).0[0], "zzz", "a directory");
+    }
+
+    #[test]
+    fn each_name_that_is_shown_like_another_is_listed_also_at_the_end_of_a_part() {
+        let project = Project::new();
+        for name in [&b"a\xff"[..], b"a\xfe", b"a\xfd", b"a\xef\xbf\xbd"] {
+            fs::write(project.root.path().join(OsStr::from_bytes(name)), name).unwrap();
+            fs::create_dir(project.root.path().join(OsStr::from_bytes(&[name, b"d"].concat())))
+                .unwrap();
+        }
+        let (mut names, mut after) = (Vec::new(), None);
+        loop {
+            let page = list_within(&project.root, &path(""), after.as_deref(), 1).unwrap();
+            names.extend(page.entries.into_iter().map(|entry| (entry.name, entry.size)));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let dir = || ("a\u{FFFD}d".to_owned(), 0);
+        let file = |size| ("a\u{FFFD}".to_owned(), size);
+        assert_eq!(names, [dir(), dir(), dir(), dir(), file(4), file(2), file(2), file(2)]);
+        let odd = list(&project.root, &path(""), Some("Fxyz")).unwrap();
+        assert_eq!(odd.entries.len(), 8, "no mark, so the beginning");
     }
 
     #[test]

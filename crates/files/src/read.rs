@@ -70,8 +70,11 @@ pub fn text(root: &Root, path: &RelPath) -> Result<Text, FileError> {
         let read = (&file).take(limit + 1).read_to_end(&mut bytes).map_err(reading)?;
         within(read as u64, limit)?;
         let after = stat_of(&file)?;
+        if times(&before) == times(&after) {
+            break;
+        }
         // A log may grow during every try. The bytes that it had before are whole, so the last try counts.
-        if times(&before) == times(&after) || attempt == TRIES && after.st_size > before.st_size {
+        if attempt == TRIES && has_only_grown(&file, &before, &bytes).map_err(reading)? {
             break;
         }
         if attempt == TRIES {
@@ -113,6 +116,18 @@ pub fn chunk(
 
 fn stat_of(file: &File) -> Result<Stat, FileError> {
     fstat(file).map_err(doing("look at it"))
+}
+
+/// Whether a file that was read while it changed still begins with what was read, and that is not shorter than the file
+/// was before. A file that was truncated and written anew is not, even if it is longer now.
+fn has_only_grown(file: &File, before: &Stat, read: &[u8]) -> io::Result<bool> {
+    if (read.len() as u64) < regular::size(before) {
+        return Ok(false);
+    }
+    let (mut file, mut again) = (file, Vec::with_capacity(read.len()));
+    file.rewind()?;
+    file.take(read.len() as u64).read_to_end(&mut again)?;
+    Ok(again == read)
 }
 
 /// The size of a file, and the times of the last changes of its content and of its status.
@@ -239,6 +254,22 @@ mod tests {
         assert!(matches!(read(&project, "dir"), Err(FileError::IsADirectory)));
         assert!(matches!(read(&project, ""), Err(FileError::IsADirectory)));
         assert!(matches!(read(&project, "gone"), Err(FileError::NotFound)));
+    }
+
+    #[test]
+    fn a_text_that_grows_is_whole_and_one_that_is_written_anew_is_not() {
+        let project = Project::new();
+        project.file("f", "one\n");
+        let before = stat_of(&File::open(project.at("f")).unwrap()).unwrap();
+        let is_whole = |read: &[u8], now: &str| {
+            project.file("f", now);
+            let file = File::open(project.at("f")).unwrap();
+            has_only_grown(&file, &before, read).unwrap()
+        };
+        assert!(is_whole(b"one\n", "one\ntwo\n") && is_whole(b"one\ntw", "one\ntwo\n"));
+        assert!(!is_whole(b"one\nwritten", "anew and written"), "half of the old text");
+        assert!(!is_whole(b"ane", "anew and written"), "the beginning of the new text");
+        assert!(!is_whole(b"one\n", "on"), "it is shorter now");
     }
 
     #[test]

@@ -11,7 +11,11 @@ use std::{
 
 use protocol::workspace::limits::UPLOAD_MAX;
 
-use super::{copy::copy_within, rename::by_hand, *};
+use super::{
+    copy::copy_within,
+    rename::{by_hand, onto_placeholder, remove_linked},
+    *,
+};
 use crate::{
     FileError, RelPath,
     budget::{Budget, MAX_DEPTH},
@@ -133,27 +137,53 @@ fn a_refused_move_names_the_reason() {
     assert_eq!(names(&project.at("d")), ["f"]);
 }
 
+/// The fallback of rename for file systems with hard links, and the one for those without.
 #[test]
-fn the_fallback_of_rename_never_overwrites() {
-    let project = Project::new();
-    for name in ["f", "g", "d/x", "e/x"] {
-        project.file(name, name);
+fn the_fallbacks_of_rename_never_overwrite() {
+    for rename in [by_hand, onto_placeholder] {
+        let project = Project::new();
+        for name in ["f", "g", "d/x", "e/x"] {
+            project.file(name, name);
+        }
+        project.link("link", "gone");
+        fs::create_dir(project.at("empty")).unwrap();
+        let dir = project.root.open_at(&RelPath::root(), LOOK).unwrap();
+        let dir = std::os::fd::AsFd::as_fd(&dir);
+        let renamed = |from: &CStr, to: &CStr| rename(dir, from, dir, to);
+        use rustix::io::Errno;
+        for (from, to) in [
+            (c"f", c"g"),
+            (c"f", c"d"),
+            (c"f", c"link"),
+            (c"d", c"e"),
+            (c"d", c"empty"),
+            (c"d", c"f"),
+        ] {
+            assert_eq!(renamed(from, to), Err(Errno::EXIST), "{from:?} {to:?}");
+        }
+        assert_eq!(renamed(c"d", c"d/in"), Err(Errno::INVAL));
+        assert_eq!(renamed(c"gone", c"new"), Err(Errno::NOENT));
+        assert_eq!(renamed(c"f", c"new"), Ok(()));
+        assert_eq!(renamed(c"link", c"moved"), Ok(()));
+        assert_eq!(renamed(c"d", c"dir"), Ok(()));
+        assert_eq!(names(project.root.path()), ["dir", "e", "empty", "g", "moved", "new"]);
+        assert_eq!((project.read("new"), project.read("g")), ("f".to_owned(), "g".to_owned()));
+        assert!(project.at("moved").is_symlink());
+        assert_eq!(names(&project.at("dir")), ["x"]);
     }
-    fs::create_dir(project.at("empty")).unwrap();
+}
+
+#[test]
+fn the_fallback_of_rename_keeps_a_file_that_has_replaced_the_moved_one() {
+    let project = Project::new();
+    project.file("f", "saved meanwhile");
+    project.file("new", "moved");
+    fs::hard_link(project.at("new"), project.at("old")).unwrap();
     let dir = project.root.open_at(&RelPath::root(), LOOK).unwrap();
     let dir = std::os::fd::AsFd::as_fd(&dir);
-    let renamed = |from: &CStr, to: &CStr| by_hand(dir, from, dir, to);
-    use rustix::io::Errno;
-    for (from, to) in [(c"f", c"g"), (c"f", c"d"), (c"d", c"e"), (c"d", c"empty"), (c"d", c"f")] {
-        assert_eq!(renamed(from, to), Err(Errno::EXIST), "{from:?} {to:?}");
-    }
-    assert_eq!(renamed(c"d", c"d/in"), Err(Errno::INVAL));
-    assert_eq!(renamed(c"gone", c"new"), Err(Errno::NOENT));
-    assert_eq!(renamed(c"f", c"new"), Ok(()));
-    assert_eq!(renamed(c"d", c"dir"), Ok(()));
-    assert_eq!(names(project.root.path()), ["dir", "e", "empty", "g", "new"]);
-    assert_eq!((project.read("new"), project.read("g")), ("f".to_owned(), "g".to_owned()));
-    assert_eq!(names(&project.at("dir")), ["x"]);
+    let removed = |from: &CStr| remove_linked(dir, from, dir, c"new");
+    assert_eq!([removed(c"f"), removed(c"old"), removed(c"gone")], [Ok(()); 3]);
+    assert_eq!(names(project.root.path()), ["f", "new"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The options that keep git from executing the repository's programs and from waiting for input.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     path::{Path, PathBuf},
 };
@@ -180,7 +180,8 @@ fn set(words: &mut Vec<OsString>, setting: impl Into<OsString>) {
 /// without the repository's own configuration.
 fn overridden(answer: &[u8]) -> BTreeMap<String, String> {
     let mut trusted = BTreeMap::new();
-    let mut own = Vec::new();
+    // A repository usually has several settings of one filter.
+    let mut own = BTreeSet::new();
     let mut fields = answer.split(|byte| *byte == 0).map(String::from_utf8_lossy);
     while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
         let (key, value) = entry.split_once('\n').unwrap_or((&entry, ""));
@@ -188,7 +189,7 @@ fn overridden(answer: &[u8]) -> BTreeMap<String, String> {
         match &*scope {
             "system" | "global" => drop(trusted.insert(key.to_owned(), value.to_owned())),
             "command" => {}
-            _ => own.push(name.to_owned()),
+            _ => drop(own.insert(name.to_owned())),
         }
     }
     let keys = own.iter().flat_map(|name| FILTER.map(|what| format!("filter.{name}.{what}")));
@@ -235,6 +236,10 @@ mod tests {
         let answer = b"global\0filter.lfs.process\nmine\0local\0filter.lfs.process\ntheirs\0";
         assert!(said(answer).contains(&"filter.lfs.process=mine".to_owned()));
         assert!(said(answer).contains(&"filter.lfs.clean=".to_owned()));
+        let answer = b"global\0filter.lfs.process\nmine\0\
+                       local\0filter.lfs.process\ntheirs\0local\0filter.lfs.clean\ntheirs\0";
+        assert!(said(answer).contains(&"filter.lfs.process=mine".to_owned()), "two settings");
+        assert!(said(answer).contains(&"filter.lfs.clean=".to_owned()), "two settings");
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub(crate) fn kind(stat: &Stat) -> FileType {
 }
 
 /// Identifies a file independently of its names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Identity {
     pub(crate) device: u64,
     pub(crate) inode: u64,

@@ -2,15 +2,15 @@
 //!
 //! With `RESOLVE_BENEATH`, `openat2` follows links and `..` that stay below the directory. It fails
 //! on those that leave it, on all absolute links and on the magic links of `/proc`, even if entries
-//! are swapped during the call. Without `openat2` (before Linux 5.6, in some containers, on other
-//! systems) each directory is opened in turn, and no link is followed.
+//! are swapped during the call. Without `openat2` (before Linux 5.6, in containers that forbid it, on
+//! other systems) each directory is opened in turn, and no link is followed.
 
-#[cfg(target_os = "linux")]
-use std::os::fd::AsRawFd as _;
 use std::{
     ffi::CString,
     os::fd::{BorrowedFd, OwnedFd},
 };
+#[cfg(target_os = "linux")]
+use std::{os::fd::AsRawFd as _, sync::OnceLock};
 
 use rustix::{
     fs::{Mode, OFlags, openat},
@@ -53,10 +53,27 @@ fn resolve(dir: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Er
         match openat2(dir, path, flags, Mode::empty(), how) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(Errno::NOSYS) => return walk(dir, path, flags),
+            Err(Errno::PERM) if is_forbidden() => return walk(dir, path, flags),
             other => return other,
         }
     }
     Err(Errno::AGAIN)
+}
+
+/// Whether this process may not call `openat2` at all. The filters of some containers refuse it with an error that
+/// could be about the entry as well, so the answer is from a call that otherwise succeeds. It is asked for once.
+#[cfg(target_os = "linux")]
+fn is_forbidden() -> bool {
+    use rustix::fs::{CWD, ResolveFlags, openat2};
+
+    static FORBIDDEN: OnceLock<bool> = OnceLock::new();
+    *FORBIDDEN.get_or_init(|| {
+        let flags = LOOK | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let top = openat(CWD, "/", flags, Mode::empty());
+        let probe =
+            top.and_then(|top| openat2(top, ".", flags, Mode::empty(), ResolveFlags::BENEATH));
+        matches!(probe, Err(Errno::PERM))
+    })
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,5 +1,7 @@
 //! Which paths lead to which entries.
 
+#[cfg(target_os = "linux")]
+use std::{env, process::Command};
 use std::{fs, os::fd::AsFd};
 
 use rustix::{
@@ -95,4 +97,61 @@ fn no_link_is_followed_without_openat2() {
         assert!(matches!(walked(text), Err(Errno::XDEV)), "{text}");
     }
     assert!(matches!(walked("a/gone/f"), Err(Errno::NOENT)));
+}
+
+/// The variable that is set in the process that may not call `openat2`.
+#[cfg(target_os = "linux")]
+const FILTERED: &str = "WARREN_FILES_FILTERED";
+
+/// Forbids `openat2` (call 437) with `EPERM`, as some containers do, and runs the arguments.
+#[cfg(target_os = "linux")]
+const FILTER: &str = r#"
+import ctypes, os, struct, sys
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 437), (6, 0, 0, 0x50001), (6, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
+libc = ctypes.CDLL(None)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+    sys.exit("no filter of calls here")
+os.execv(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+#[cfg(target_os = "linux")]
+fn files_are_opened_where_a_filter_forbids_openat2() {
+    let child = Command::new("python3")
+        .args(["-c", FILTER])
+        .arg(env::current_exe().unwrap())
+        .args(["--exact", "root::tests::filtered", "--nocapture"])
+        .env(FILTERED, "1")
+        .output();
+    let Ok(child) = child else { return println!("no Python here") };
+    let said = String::from_utf8_lossy(&child.stdout);
+    if said.contains("opened as it should be") {
+        return;
+    }
+    let complaint = String::from_utf8_lossy(&child.stderr);
+    assert!(!said.contains("filtered now"), "{said}{complaint}");
+    println!("no filter of calls here: {complaint}");
+}
+
+/// Does nothing unless this is the process that may not call `openat2`.
+#[test]
+#[cfg(target_os = "linux")]
+fn filtered() {
+    use rustix::fs::{ResolveFlags, openat2};
+
+    if env::var_os(FILTERED).is_none() {
+        return;
+    }
+    println!("filtered now");
+    let project = Project::new();
+    project.file("a/f", "text");
+    project.link("out", "../outside");
+    let flags = ResolveFlags::BENEATH;
+    let refused = openat2(rustix::fs::CWD, ".", LOOK, Mode::empty(), flags);
+    assert!(matches!(refused, Err(Errno::PERM)), "{refused:?}");
+    assert_eq!(content(&project, "a/f").unwrap(), "text");
+    assert!(content(&project, "out/f").is_err());
+    println!("opened as it should be");
 }

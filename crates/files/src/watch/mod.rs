@@ -2,7 +2,7 @@
 //!
 //! Directories are watched one by one, except for those that git ignores. The tree is scanned every
 //! few seconds instead if the root is missing, or if there are too many directories for one watch,
-//! for all watches together, or for the kernel. A watch ends when it is dropped.
+//! for all watches together, or for the kernel, until there is room again. A watch ends when it is dropped.
 //!
 //! - `debounce`: computes when a tick is due; pure
 //! - `worker`: the thread of a watch, which watches or polls
@@ -37,7 +37,7 @@ const START: Duration = Duration::from_secs(5);
 /// The limits of one watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The most directories that one watch watches. A larger tree is polled.
+    /// The most directories that one watch watches. A larger tree is polled while it is larger.
     pub directories: usize,
     /// The most entries of one scan. Changes in the rest of a larger tree are not noticed.
     pub polled: usize,
@@ -45,6 +45,8 @@ pub struct Limits {
     pub poll_every: Duration,
     /// The longest wait between two scans, when scans are slow.
     pub poll_at_most: Duration,
+    /// The shortest wait until a polled tree that fits is watched again.
+    pub watch_again: Duration,
 }
 
 impl Default for Limits {
@@ -54,6 +56,7 @@ impl Default for Limits {
             polled: 50_000,
             poll_every: Duration::from_secs(2),
             poll_at_most: Duration::from_secs(5),
+            watch_again: Duration::from_secs(60),
         }
     }
 }

@@ -139,7 +139,8 @@ impl KnownRules {
         let Some(text) = regular::small(file, RULES_MAX.min(self.left)) else {
             return Gitignore::empty();
         };
-        self.left -= text.len() as u64;
+        // Invalid bytes make the text longer than its file.
+        self.left = self.left.saturating_sub(text.len() as u64);
         let mut rules = GitignoreBuilder::new(dir);
         for line in text.trim_start_matches('\u{feff}').lines() {
             // An invalid rule is skipped, as git does.
@@ -259,6 +260,23 @@ mod tests {
         }
         let obeyed = 8 - walked(&project).iter().filter(|name| name.ends_with("/f")).count();
         assert_eq!(obeyed as u64, RULES_IN_ALL / rules.len() as u64);
+    }
+
+    #[test]
+    fn rules_that_are_not_text_count_by_the_memory_that_they_take() {
+        let project = Project::new();
+        let names = ["a", "b", "c"];
+        for name in names {
+            project.file(&format!("{name}/f"), "");
+            let mut rules = b"f\n".to_vec();
+            rules.resize(RULES_MAX as usize, 0xff);
+            fs::write(project.at(name).join(RULES), rules).unwrap();
+        }
+        let rules = Rules::of(project.root.path());
+        let ignored = || names.map(|name| rules.ignore(&project.at(name).join("f"), false));
+        assert_eq!(ignored(), [true, true, false]);
+        names.iter().for_each(|name| rules.forget(&project.at(name)));
+        assert_eq!(ignored(), [true, true, false], "the bound is neither used up nor gone");
     }
 
     #[test]

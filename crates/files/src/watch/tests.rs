@@ -256,6 +256,40 @@ async fn a_tree_with_too_many_directories_is_polled() {
 }
 
 #[tokio::test]
+async fn a_polled_tree_is_watched_once_it_is_small_enough() {
+    let watch_again = Duration::from_millis(50);
+    let limits = Limits { directories: 5, watch_again, ..Limits::default() };
+    let many = |dir: &Path| (0..5).for_each(|n| write(dir, &format!("{n}/f")));
+    let mut watched = Watched::with(limits, Watches::default(), many).await;
+    assert_eq!(watched.watch.means(), Means::Polling);
+    watched.silence().await;
+    fs::remove_dir_all(watched.at("4")).unwrap();
+    while watched.watch.means() == Means::Polling {
+        watched.tick().await;
+    }
+    assert_eq!(watched.watches.used(), 5);
+    while timeout(SILENCE, watched.watch.changed()).await.is_ok() {}
+    watched.write("3/f");
+    watched.tick().await;
+}
+
+#[tokio::test]
+async fn a_polled_tree_is_watched_once_other_watches_leave_room() {
+    let three = |dir: &Path| (0..2).for_each(|n| write(dir, &format!("{n}/f")));
+    let first = Watched::with(Limits::default(), Watches::new(4), three).await;
+    let short = Duration::from_millis(50);
+    let limits = Limits { poll_every: short, watch_again: short, ..Limits::default() };
+    let mut second = Watch::start(first.dir.path(), limits, &first.watches).await.unwrap();
+    assert_eq!(second.means(), Means::Polling);
+    assert!(timeout(SILENCE, second.changed()).await.is_err(), "tries are no changes");
+    drop(first.watch);
+    while second.means() == Means::Polling {
+        assert!(timeout(LONG, second.changed()).await.is_ok());
+    }
+    assert_eq!(first.watches.used(), 3);
+}
+
+#[tokio::test]
 async fn too_many_directories_of_all_watches_are_polled() {
     let three = |dir: &Path| (0..2).for_each(|n| write(dir, &format!("{n}/f")));
     let first = Watched::with(Limits::default(), Watches::new(4), three).await;

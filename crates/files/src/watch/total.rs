@@ -28,6 +28,11 @@ impl Watches {
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
+
+    /// The number of directories that may still be watched.
+    pub(super) fn left(&self) -> usize {
+        self.total.saturating_sub(self.used())
+    }
 }
 
 impl Default for Watches {

@@ -16,7 +16,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::{
     Limits, Means, WatchError, WatchReport, Work,
-    poll::fingerprint,
+    poll::{Scan, scan},
     total::{WatchQuota, Watches},
     tree::{Tree, Trouble},
 };
@@ -97,26 +97,34 @@ impl Worker {
                 return drop(self.ready.take().map(|ready| ready.send(refused)));
             }
         }
-        while self.round().is_ok() {}
+        let mut tree = self.tree();
+        while let Ok(next) = self.round(tree) {
+            tree = next;
+        }
     }
 
     /// Watches until the watch has to begin again. If the tree cannot be watched, polls instead: until the root is
-    /// back if it was missing, otherwise until the owner is gone.
-    fn round(&mut self) -> Result<(), OwnerGone> {
-        self.shared.lost.store(false, Ordering::Release);
-        let taken = WatchQuota::none(self.watches.clone());
-        let shared = self.shared.clone();
-        let stop = Box::new(move || shared.stop.load(Ordering::Acquire));
-        let tree = Tree::watch(&self.root, self.limits.directories, taken, stop, self.handler());
+    /// back if it was missing, otherwise until it can be watched. Returns the tree of the next round.
+    fn round(&mut self, tree: Result<Tree, Trouble>) -> Result<Result<Tree, Trouble>, OwnerGone> {
         let trouble = match tree {
             Ok(tree) => self.follow(tree)?,
             Err(trouble) => trouble,
         };
         if trouble == Trouble::Changed {
             self.report_change();
-            return self.pause(AGAIN);
+            self.pause(AGAIN)?;
+            return Ok(self.tree());
         }
         self.poll(trouble)
+    }
+
+    /// Watches the directories of the tree.
+    fn tree(&self) -> Result<Tree, Trouble> {
+        self.shared.lost.store(false, Ordering::Release);
+        let taken = WatchQuota::none(self.watches.clone());
+        let shared = self.shared.clone();
+        let stop = Box::new(move || shared.stop.load(Ordering::Acquire));
+        Tree::watch(&self.root, self.limits.directories, taken, stop, self.handler())
     }
 
     /// The handler of the kernel's events. It runs on the watcher's own thread, so it never waits.
@@ -168,27 +176,41 @@ impl Worker {
         Ok(matters)
     }
 
-    /// Scans the tree every few seconds. If the root is missing, this ends when the root is back.
-    fn poll(&mut self, trouble: Trouble) -> Result<(), OwnerGone> {
+    /// Scans the tree every few seconds. If the root is missing, this ends when the root is back, otherwise once the
+    /// tree is watched.
+    fn poll(&mut self, trouble: Trouble) -> Result<Result<Tree, Trouble>, OwnerGone> {
         tracing::debug!(root = %self.root.display(), ?trouble, "polled instead of watched");
-        let mut before = fingerprint(&self.root, self.limits.polled);
+        let mut before = scan(&self.root, self.limits.polled);
         self.report_ready(Means::Polling);
-        let mut wait = self.limits.poll_every;
+        let (mut wait, mut tried) = (self.limits.poll_every, Instant::now());
         loop {
             self.pause(wait)?;
             let began = Instant::now();
-            let now = fingerprint(&self.root, self.limits.polled);
+            let now = scan(&self.root, self.limits.polled);
             if trouble == Trouble::Gone && now.is_some() {
-                return Ok(());
+                return Ok(self.tree());
             }
             if now != before {
                 self.report_change();
             }
             before = now;
+            if tried.elapsed() >= self.limits.watch_again && self.fits(now) {
+                // The kernel may still give too few watches.
+                if let Ok(tree) = self.tree() {
+                    return Ok(Ok(tree));
+                }
+                tried = Instant::now();
+            }
             // Scans take about a tenth of the time. They take more if a scan is so slow that the wait would exceed
             // `poll_at_most`.
             wait = (began.elapsed() * 10).clamp(self.limits.poll_every, self.limits.poll_at_most);
         }
+    }
+
+    /// Whether a scanned tree is within the bounds of a watch.
+    fn fits(&self, scan: Option<Scan>) -> bool {
+        let most = self.limits.directories.min(self.watches.left());
+        scan.and_then(|scan| scan.directories).is_some_and(|directories| directories <= most)
     }
 
     /// Waits, and drops the signals that arrive meanwhile.

@@ -7,6 +7,7 @@
 //!
 //! - `target`: the file that a path leads to, through links
 //! - `temporary`: the new file beside it
+//! - `turn`: the writers of one file, one after the other
 //! - [`TemporaryFiles`]: the list of temporary files, by which the start after a kill removes them
 //!
 //! Writers of one file in this process wait for each other. So of two writers with the same base, the
@@ -17,20 +18,18 @@ mod temporary;
 mod temporary_files;
 #[cfg(test)]
 mod tests;
+mod turn;
 
-use std::{
-    fs::File,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::fs::File;
 
 use protocol::workspace::limits::TEXT_FILE_MAX;
 use rustix::{
-    fs::{Access, AtFlags, Stat, accessat, fstat},
+    fs::{Access, AtFlags, Stat, accessat},
     io::Errno,
 };
 
 pub use self::temporary_files::{LeftFile, TemporaryFiles};
+use self::turn::Turn;
 pub(crate) use self::{
     temporary::{PLAIN, Temporary},
     temporary_files::is_temporary,
@@ -47,10 +46,6 @@ use crate::{
 pub const DIGESTED_MAX: u64 = 64 << 20;
 /// The most tries of a write: it is repeated when others have changed the file meanwhile.
 const TRIES: usize = 8;
-/// The number of locks of files. Files share locks by hash, so no map can grow.
-const LOCKS: usize = 64;
-
-static TURNS: [Mutex<()>; LOCKS] = [const { Mutex::new(()) }; LOCKS];
 
 /// Writes a text file and returns the digest of its new content.
 ///
@@ -70,7 +65,7 @@ pub fn text(
 ) -> Result<String, FileError> {
     within(content.len() as u64, TEXT_FILE_MAX as u64)?;
     let place = target::find(root, path)?;
-    let _turn = take_turn(&place)?;
+    let _turn = Turn::take(&place)?;
     for _ in 0..TRIES {
         match attempt(&place, content.as_bytes(), base_sha256)? {
             Attempt::Written => return Ok(digest(content.as_bytes())),
@@ -78,21 +73,6 @@ pub fn text(
         }
     }
     Err(FileError::Busy)
-}
-
-/// Waits for the file's turn. The wait is short, since a writer writes at most 1 MiB and computes
-/// the digest of one other file.
-fn take_turn(place: &NameInDir) -> Result<MutexGuard<'static, ()>, FileError> {
-    let dir = fstat(place.dir()).map_err(doing("look at it"))?;
-    let mut hasher = DefaultHasher::new();
-    (Identity::from(&dir), place.name()).hash(&mut hasher);
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "the remainder is below the number of locks"
-    )]
-    let index = (hasher.finish() % LOCKS as u64) as usize;
-    // The lock guards no data, so a panicked writer has broken nothing.
-    Ok(TURNS[index].lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 enum Attempt {

@@ -77,8 +77,12 @@ impl Banner {
 
     /// The models that this machine serves itself, by their programs.
     fn own_models(&self) -> Vec<String> {
-        let mut programs: Vec<&str> = self.engines.iter().map(|it| it.program.as_str()).collect();
-        programs.dedup();
+        let mut programs: Vec<&str> = Vec::new();
+        for offered in &self.engines {
+            if !programs.contains(&offered.program.as_str()) {
+                programs.push(&offered.program);
+            }
+        }
         let lines = programs.into_iter().flat_map(|program| {
             let own = || self.engines.iter().filter(move |it| it.program == program);
             let head = format!("{} serves, each loads on its first request:", plain(program));
@@ -313,6 +317,21 @@ mod tests {
         assert!(text.contains("\n  m0, 5.0 GiB, 6.0 GiB in memory\n"), "{text}");
         assert!(text.contains("\n  and 2 more: warren models\n"), "{text}");
         assert!(!text.contains("demo answers") && !text.contains("offers m0"), "{text}");
+    }
+
+    #[test]
+    fn a_program_is_named_once_with_all_of_its_models() {
+        let offered = |(program, name): (&str, &str)| OfferedModel {
+            program: program.to_owned(),
+            name: name.to_owned(),
+            facts: base::ModelFacts::default(),
+        };
+        let engines = [("two", "a"), ("one", "b"), ("two", "c")].map(offered).to_vec();
+        let text = Banner { engines, ..banner() }.text();
+        let serves = "serves, each loads on its first request:";
+        let expected = format!("two {serves}\n  a\n  c\none {serves}\n  b\n");
+        assert!(text.contains(&expected), "{text}");
+        assert_eq!(text.matches(serves).count(), 2, "{text}");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::commands::words::bytes;
 const LITTLE: u64 = 1 << 30;
 /// With less free space, it can hardly write now.
 const TOO_LITTLE: u64 = 64 << 20;
-/// The bits of a directory's mode that give rights to others.
-const OTHERS_ENTER: u32 = 0o007;
+/// The bits of a directory's mode that give rights to others than its owner. Warren makes the directory without them.
+const OTHERS: u32 = 0o077;
 
 /// The state of the data directory.
 #[derive(Debug, Clone, Default)]
@@ -57,7 +57,7 @@ pub(super) fn directory(data: &Data) -> Finding {
         );
         return Finding::fault(CHECK, found, format!("run this as that user, {other}"));
     }
-    if entry.mode & OTHERS_ENTER != 0 {
+    if entry.mode & OTHERS != 0 {
         let found = format!("{path} is open to others (mode {:o})", entry.mode & 0o777);
         return Finding::note(CHECK, found, format!("chmod 700 {path}"));
     }
@@ -108,6 +108,7 @@ mod tests {
     fn a_directory_must_be_one_and_writable_and_should_be_closed_to_others() {
         assert_eq!(directory(&data(0o40_700)).state, State::Ok);
         assert_eq!(directory(&data(0o40_755)).state, State::Note);
+        assert_eq!(directory(&data(0o40_750)).state, State::Note, "open to a group");
         let foreign = directory(&Data { is_writable: false, ..data(0o700) });
         assert!(foreign.state == State::Fault && foreign.found.contains("belongs to user 7"));
         let file = Entry { is_directory: false, owner: 7, mode: 0 };

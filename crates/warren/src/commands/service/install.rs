@@ -22,7 +22,9 @@ use super::{
     plist,
     quoting::command_line,
     role::Role,
-    status, unit,
+    status,
+    systemd::State,
+    unit,
 };
 use crate::{
     commands::{note, say},
@@ -171,24 +173,55 @@ fn write_unit(path: &Path, text: &str) -> anyhow::Result<()> {
     write().with_context(|| format!("{} cannot be written; use --user, or root", path.display()))
 }
 
-/// Whether the service is active, and has the same process as at first: checked each second, up to [`SETTLE`].
+/// Whether the service stays up: checked each second, up to [`SETTLE`].
 async fn settled(manager: Manager, place: &Place) -> anyhow::Result<bool> {
     let by = Instant::now() + SETTLE;
-    let first = manager.state(place).await?;
+    let mut before = manager.state(place).await?;
     loop {
         sleep(Duration::from_secs(1)).await;
-        let state = manager.state(place).await?;
-        if state.is_active() && state.pid == first.pid && state.restarts == first.restarts {
-            return Ok(true);
+        let now = manager.state(place).await?;
+        if let Some(is_up) = stays_up(&before, &now) {
+            return Ok(is_up);
         }
-        if Instant::now() >= by || state.restarts > first.restarts {
+        if Instant::now() >= by {
             return Ok(false);
         }
+        before = now;
     }
+}
+
+/// Whether a service stays up, by two states of it one second apart: whether it is active and still has the same process.
+/// `None` if that is not known yet.
+fn stays_up(before: &State, now: &State) -> Option<bool> {
+    if now.restarts > before.restarts {
+        return Some(false);
+    }
+    let is_same = now.pid.is_some() && now.pid == before.pid;
+    (now.is_active() && is_same).then_some(true)
 }
 
 /// Whether this user's services run without a login.
 fn lingers() -> bool {
     let name = env::var_os("USER").or_else(|| env::var_os("LOGNAME"));
     name.is_some_and(|name| Path::new("/var/lib/systemd/linger").join(name).exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(active: &str, pid: Option<u32>, restarts: u64) -> State {
+        State { active: active.to_owned(), pid, restarts, ..State::default() }
+    }
+
+    #[test]
+    fn a_service_stays_up_when_it_keeps_its_process_however_late_that_began() {
+        let (none, new) = (state("activating", None, 0), state("active", Some(7), 0));
+        assert_eq!(stays_up(&none, &none), None);
+        assert_eq!(stays_up(&none, &new), None);
+        assert_eq!(stays_up(&new, &new), Some(true));
+        assert_eq!(stays_up(&new, &state("active", Some(8), 0)), None);
+        assert_eq!(stays_up(&new, &state("activating", None, 0)), None);
+        assert_eq!(stays_up(&new, &state("active", Some(8), 1)), Some(false));
+    }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use base::plain;
 use tokio::{
     process::Command,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep, timeout_at},
 };
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::system::user_id;
 
-/// The longest time of a command, and of a service's end. A stop waits for the drain of the service.
+/// The longest time of a command, and of a service's end beyond the time that it has for its drain.
 const DEADLINE: Duration = Duration::from_secs(120);
 /// The time between two looks at a service that ends.
 const LOOK: Duration = Duration::from_millis(200);
@@ -51,12 +51,15 @@ impl Launchd {
     /// # Errors
     /// As [`Launchd::start`].
     pub(super) async fn stop(self, place: &Place) -> anyhow::Result<()> {
-        if !self.is_loaded(place).await? {
+        let (is_loaded, answer) = self.output(&["print", &self.target(place)]).await?;
+        if !is_loaded {
             return Ok(());
         }
-        self.run(&["bootout", &self.target(place)]).await?;
+        // The file may be newer than the service.
+        let drains = exit_time(&answer).unwrap_or_default().max(place.stop_time());
+        let by = Instant::now() + DEADLINE + drains;
+        self.run_by(by, &["bootout", &self.target(place)]).await?;
         // `bootout` may return before the end, and a service of the same name cannot be bootstrapped until then.
-        let by = Instant::now() + DEADLINE;
         while self.is_loaded(place).await? {
             if Instant::now() >= by {
                 bail!("{} does not end", place.name);
@@ -91,7 +94,11 @@ impl Launchd {
     }
 
     async fn run(self, arguments: &[&str]) -> anyhow::Result<()> {
-        let (succeeded, answer) = self.output(arguments).await?;
+        self.run_by(Instant::now() + DEADLINE, arguments).await
+    }
+
+    async fn run_by(self, by: Instant, arguments: &[&str]) -> anyhow::Result<()> {
+        let (succeeded, answer) = self.output_by(by, arguments).await?;
         if !succeeded {
             let words = plain::lines(answer.trim());
             bail!("`launchctl {}` failed: {words}", arguments.join(" "));
@@ -99,11 +106,15 @@ impl Launchd {
         Ok(())
     }
 
-    /// Runs `launchctl`. Returns whether it succeeded, and its output.
     async fn output(self, arguments: &[&str]) -> anyhow::Result<(bool, String)> {
+        self.output_by(Instant::now() + DEADLINE, arguments).await
+    }
+
+    /// Runs `launchctl`. Returns whether it succeeded, and its output.
+    async fn output_by(self, by: Instant, arguments: &[&str]) -> anyhow::Result<(bool, String)> {
         let mut launchctl = Command::new("launchctl");
         launchctl.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
-        let output = timeout(DEADLINE, launchctl.output()).await;
+        let output = timeout_at(by, launchctl.output()).await;
         let output =
             output.context("launchctl does not answer")?.context("launchctl cannot be run")?;
         let text = [output.stdout, output.stderr].concat();
@@ -111,13 +122,20 @@ impl Launchd {
     }
 }
 
-/// The state in the answer of `launchctl print`, by systemd's words. The first line of a name is the service's own;
-/// lines of its parts follow.
+/// A value in the answer of `launchctl print`. The first line of a name is the service's own; lines of its parts follow.
+fn value(answer: &str, name: &str) -> Option<String> {
+    let mut pairs = answer.lines().filter_map(|line| line.trim().split_once(" = "));
+    pairs.find(|(of_line, _)| *of_line == name).map(|(_, value)| value.to_owned())
+}
+
+/// The time for a service's end in the answer of `launchctl print`.
+fn exit_time(answer: &str) -> Option<Duration> {
+    value(answer, "exit timeout")?.parse().ok().map(Duration::from_secs)
+}
+
+/// The state in the answer of `launchctl print`, by systemd's words.
 fn state(answer: &str) -> State {
-    let value = |name: &str| {
-        let mut pairs = answer.lines().filter_map(|line| line.trim().split_once(" = "));
-        pairs.find(|(of_line, _)| *of_line == name).map(|(_, value)| value.to_owned())
-    };
+    let value = |name| value(answer, name);
     let sub = value("state").unwrap_or_default();
     let active = match sub.as_str() {
         "" => "",
@@ -151,6 +169,13 @@ mod tests {
         assert!(state.is_active());
         assert_eq!((state.pid, state.restarts, state.last_status.as_str()), (Some(77), 3, "1"));
         assert_eq!((state.sub.as_str(), state.starts.as_str()), ("running", "enabled"));
+    }
+
+    #[test]
+    fn the_time_for_a_services_end_is_read_from_what_launchctl_prints() {
+        let answer = "\tminimum runtime = 10\n\texit timeout = 915\n\truns = 1\n";
+        assert_eq!(exit_time(answer), Some(Duration::from_secs(915)));
+        assert_eq!(exit_time("\truns = 1\n"), None);
     }
 
     #[test]

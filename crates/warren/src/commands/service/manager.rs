@@ -41,7 +41,7 @@ impl Manager {
             Self::Systemd(systemd) => {
                 systemd.run(&["daemon-reload"]).await?;
                 systemd.run(&["enable", &place.name]).await?;
-                systemd.run(&["restart", &place.name]).await
+                systemd.run_with_stop(place, &["restart", &place.name]).await
             }
             Self::Launchd(launchd) => launchd.start(place).await,
         }
@@ -53,7 +53,9 @@ impl Manager {
     /// As [`Manager::start`].
     pub(super) async fn stop(self, place: &Place) -> anyhow::Result<()> {
         match self {
-            Self::Systemd(systemd) => systemd.run(&["disable", "--now", &place.name]).await,
+            Self::Systemd(systemd) => {
+                systemd.run_with_stop(place, &["disable", "--now", &place.name]).await
+            }
             Self::Launchd(launchd) => launchd.stop(place).await,
         }
     }

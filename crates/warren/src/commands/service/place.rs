@@ -1,11 +1,15 @@
 //! The files of a service.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context, bail};
 use daemon::options::home_directory;
 
-use super::role::Role;
+use super::{role::Role, unit::stop_time};
 use crate::system::IS_MACOS;
 
 /// The directory of a machine's server, which systemd makes.
@@ -107,6 +111,12 @@ impl Place {
         let name = format!("org.{}", role.unit());
         let unit = agents.join(format!("{name}.plist"));
         Self { scope: Scope::User, name, unit, environment: settings.join(role.environment()) }
+    }
+
+    /// How long the manager waits for the end of the service, by its file; zero if that does not say.
+    pub(super) fn stop_time(&self) -> Duration {
+        let text = fs::read_to_string(&self.unit).unwrap_or_default();
+        stop_time(&text).unwrap_or_default()
     }
 
     /// The file for the output of a service of launchd, which keeps no journal.

@@ -61,6 +61,13 @@ pub(super) fn words_of(plist: &str) -> Option<Vec<String>> {
     strings.map(|string| Some(unescaped(string.split_once("</string>")?.0))).collect()
 }
 
+/// The time for the service's end in a text that [`text`] wrote.
+pub(super) fn stop_time(plist: &str) -> Option<Duration> {
+    let (_, after) = plist.split_once("<key>ExitTimeOut</key><integer>")?;
+    let (seconds, _) = after.split_once("</integer>")?;
+    seconds.parse().ok().map(Duration::from_secs)
+}
+
 fn string(text: &str) -> String {
     format!("<string>{}</string>", escaped(text))
 }
@@ -106,6 +113,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
+        assert_eq!(stop_time(&text), Some(Duration::from_secs(76)));
     }
 
     proptest! {

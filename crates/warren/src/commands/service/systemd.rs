@@ -8,7 +8,7 @@ use tokio::{process::Command, time::timeout};
 
 use super::place::{Place, Scope};
 
-/// The longest time of a command. A stop waits for the drain of the service.
+/// The longest time of a command, without the end of a service.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The properties of a unit that are asked for.
@@ -56,7 +56,23 @@ impl Systemd {
     /// # Errors
     /// When it is not there, takes too long, or fails; the text has its own words.
     pub(super) async fn run(self, arguments: &[&str]) -> anyhow::Result<()> {
-        let (succeeded, answer) = self.output(arguments).await?;
+        self.run_within(DEADLINE, arguments).await
+    }
+
+    /// Runs `systemctl` with these arguments, by which the service may end: its drain may take long.
+    ///
+    /// # Errors
+    /// As [`Systemd::run`].
+    pub(super) async fn run_with_stop(
+        self,
+        place: &Place,
+        arguments: &[&str],
+    ) -> anyhow::Result<()> {
+        self.run_within(DEADLINE + place.stop_time(), arguments).await
+    }
+
+    async fn run_within(self, deadline: Duration, arguments: &[&str]) -> anyhow::Result<()> {
+        let (succeeded, answer) = self.output_within(deadline, arguments).await?;
         if !succeeded {
             let words = plain::lines(answer.trim());
             bail!("`systemctl {}` failed: {words}", self.with_scope(arguments).join(" "));
@@ -78,11 +94,19 @@ impl Systemd {
         self.0.option().into_iter().chain(arguments.iter().copied()).collect()
     }
 
-    /// Runs `systemctl`. Returns whether it succeeded, and its output.
     async fn output(self, arguments: &[&str]) -> anyhow::Result<(bool, String)> {
+        self.output_within(DEADLINE, arguments).await
+    }
+
+    /// Runs `systemctl`. Returns whether it succeeded, and its output.
+    async fn output_within(
+        self,
+        deadline: Duration,
+        arguments: &[&str],
+    ) -> anyhow::Result<(bool, String)> {
         let mut systemctl = Command::new("systemctl");
         systemctl.args(self.with_scope(arguments)).stdin(Stdio::null()).kill_on_drop(true);
-        let output = timeout(DEADLINE, systemctl.output()).await;
+        let output = timeout(deadline, systemctl.output()).await;
         let output =
             output.context("systemctl does not answer")?.context("systemctl cannot be run")?;
         let text = [output.stdout, output.stderr].concat();

@@ -58,6 +58,13 @@ pub(super) fn command_of(text: &str) -> Option<String> {
     of_unit.map(str::to_owned).or_else(|| Some(command_line(&plist::words_of(text)?)))
 }
 
+/// The time for the service's end in the text of a unit, or of launchd's file.
+pub(super) fn stop_time(text: &str) -> Option<Duration> {
+    let of_unit = text.lines().find_map(|line| line.strip_prefix("TimeoutStopSec="));
+    let of_unit = of_unit.and_then(|seconds| seconds.trim().parse().ok()).map(Duration::from_secs);
+    of_unit.or_else(|| plist::stop_time(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +96,7 @@ mod tests {
             assert_eq!(unit.matches("ExecStart=").count(), 1, "{unit}");
             assert!(unit.contains("\nEnvironmentFile=-/e/warren.env\n"), "{unit}");
             assert!(unit.contains("\nTimeoutStopSec=76\n"), "{unit}");
+            assert_eq!(stop_time(&unit), Some(Duration::from_secs(76)), "{unit}");
             assert!(unit.contains("\nRestart=always\n"), "{unit}");
             let reload = "\nExecReload=/bin/kill -HUP $MAINPID\n";
             assert_eq!(unit.contains(reload), role.is_server(), "{unit}");
