@@ -314,3 +314,17 @@ async fn what_fails_on_another_member_names_it() {
     assert!(words.starts_with("the working directory /nope"), "{words}");
     pair.shut_down().await;
 }
+
+#[tokio::test]
+async fn the_end_of_a_hidden_session_is_told_to_its_viewer_at_another_member() {
+    let pair = Pair::new().await;
+    let mut there = pair.owner.client().await;
+    let open = json!({"type": "open_terminal", "working_dir": pair.owner.dir(), "command": "cat",
+        "hidden": true});
+    let id = there.ask(open, "terminal_opened").await["session"]["id"].clone();
+    let mut client = pair.entry.client().await;
+    client.ask(json!({"type": "attach", "session_id": id}), "attached").await;
+    there.ask(json!({"type": "kill_session", "session_id": id}), "session_killed").await;
+    assert_eq!(client.hear_of("session_killed").await["session_id"], id);
+    pair.shut_down().await;
+}
