@@ -328,3 +328,14 @@ async fn the_end_of_a_hidden_session_is_told_to_its_viewer_at_another_member() {
     assert_eq!(client.hear_of("session_killed").await["session_id"], id);
     pair.shut_down().await;
 }
+
+#[tokio::test]
+async fn a_client_whose_attach_is_refused_stays_attached_at_the_other_member() {
+    let pair = Pair::new().await;
+    let (mut client, id) = pair.cat().await;
+    let unknown = "00000000-0000-4000-8000-000000000009";
+    client.ask(json!({"type": "attach", "session_id": unknown}), "session_unknown").await;
+    client.say(json!({"type": "terminal_input", "session_id": id, "data": "hello\r"}));
+    hear_words(&mut client, "hello", 2).await;
+    pair.shut_down().await;
+}
