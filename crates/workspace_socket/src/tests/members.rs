@@ -339,3 +339,16 @@ async fn a_client_whose_attach_is_refused_stays_attached_at_the_other_member() {
     hear_words(&mut client, "hello", 2).await;
     pair.shut_down().await;
 }
+
+#[tokio::test]
+async fn what_a_machine_runs_has_no_node_id_once_it_has_left() {
+    let pair = Pair::new().await;
+    let mut client = pair.entry.client().await;
+    let open = json!({"type": "open_terminal", "working_dir": pair.entry.dir(), "command": "cat"});
+    let opened = client.ask(open, "terminal_opened").await;
+    assert_eq!(opened["session"]["node_id"], "node-2", "{opened}");
+    pair.entry.socket.leave();
+    let listed = client.ask(json!({"type": "list_sessions"}), "session_list").await;
+    assert_eq!(listed["sessions"][0]["node_id"], Value::Null, "{listed}");
+    pair.shut_down().await;
+}
