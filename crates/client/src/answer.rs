@@ -128,7 +128,7 @@ impl AnswerReader {
                 Some(Piece::Text { participant: participant_id, text: token })
             }
             ServerMessage::LlmComplete(LlmComplete { participant_id, metrics, .. }) => {
-                self.is_first_end().then_some(Piece::Done { participant: participant_id, metrics })
+                self.conclude().then_some(Piece::Done { participant: participant_id, metrics })
             }
             ServerMessage::LlmError(LlmError { error, .. }) => self.failed(error),
             ServerMessage::RoomError(room) => self.failed(room.error),
@@ -168,16 +168,17 @@ impl AnswerReader {
     }
 
     fn failed(&mut self, words: String) -> Option<Piece> {
-        self.is_first_end().then_some(Piece::Failed(words))
+        self.conclude().then_some(Piece::Failed(words))
     }
 
-    /// Most answers end twice: by an event, and by the end of their stream. Only the first end counts.
-    fn is_first_end(&mut self) -> bool {
+    /// Notes an end of the answer. Returns whether it is the first: most answers end twice, by an event and by
+    /// the end of their stream, and only the first end counts.
+    fn conclude(&mut self) -> bool {
         !std::mem::replace(&mut self.over, true)
     }
 
     fn done(&mut self, participant: String, now: Duration) -> Option<Piece> {
-        if !self.is_first_end() {
+        if !self.conclude() {
             return None;
         }
         let tokens = self.reported_tokens.unwrap_or(self.pieces);
