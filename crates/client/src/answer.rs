@@ -128,11 +128,10 @@ impl AnswerReader {
                 Some(Piece::Text { participant: participant_id, text: token })
             }
             ServerMessage::LlmComplete(LlmComplete { participant_id, metrics, .. }) => {
-                self.over = true;
-                Some(Piece::Done { participant: participant_id, metrics })
+                self.conclude().then_some(Piece::Done { participant: participant_id, metrics })
             }
-            ServerMessage::LlmError(LlmError { error, .. }) => Some(self.failed(error)),
-            ServerMessage::RoomError(room) => Some(self.failed(room.error)),
+            ServerMessage::LlmError(LlmError { error, .. }) => self.failed(error),
+            ServerMessage::RoomError(room) => self.failed(room.error),
             _ => None,
         }
     }
@@ -140,7 +139,8 @@ impl AnswerReader {
     fn chunk(&mut self, chunk: Chunk, now: Duration) -> Vec<Piece> {
         if let Some(error) = chunk.error {
             let words = error["message"].as_str().or_else(|| error.as_str());
-            return vec![self.failed(words.unwrap_or("the answer ended with an error").to_owned())];
+            let words = words.unwrap_or("the answer ended with an error").to_owned();
+            return self.failed(words).into_iter().collect();
         }
         if let Some(usage) = chunk.usage {
             self.reported_tokens = usage.completion_tokens.or(self.reported_tokens);
@@ -167,14 +167,18 @@ impl AnswerReader {
         pieces
     }
 
-    fn failed(&mut self, words: String) -> Piece {
-        self.over = true;
-        Piece::Failed(words)
+    fn failed(&mut self, words: String) -> Option<Piece> {
+        self.conclude().then_some(Piece::Failed(words))
+    }
+
+    /// Notes an end of the answer. Returns whether it is the first: most answers end twice, by an event and by
+    /// the end of their stream, and only the first end counts.
+    fn conclude(&mut self) -> bool {
+        !std::mem::replace(&mut self.over, true)
     }
 
     fn done(&mut self, participant: String, now: Duration) -> Option<Piece> {
-        // Most answers end twice: by an event, and by the end of their stream. Only the first one counts.
-        if std::mem::replace(&mut self.over, true) {
+        if !self.conclude() {
             return None;
         }
         let tokens = self.reported_tokens.unwrap_or(self.pieces);
@@ -218,7 +222,12 @@ mod tests {
         assert_eq!((participant.as_str(), metrics.tokens, metrics.duration_ms), ("p", 1, 3));
         assert_eq!(reader.end(at(2)), None);
         let failed = br#"{"type":"llm:error","requestId":"1","participantId":"","error":"no"}"#;
-        assert_eq!(reader.take(failed, at(3)), [Piece::Failed("no".to_owned())]);
+        let mut other = AnswerReader::default();
+        assert_eq!(other.take(failed, at(3)), [Piece::Failed("no".to_owned())]);
+        let error = br#"{"error":"lost"}"#;
+        for late in [&failed[..], &done[..], &error[..], b"[DONE]"] {
+            assert_eq!((reader.take(late, at(3)), other.take(late, at(3))), (vec![], vec![]));
+        }
     }
 
     #[test]

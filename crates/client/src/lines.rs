@@ -37,13 +37,14 @@ impl<T: DeserializeOwned> JsonLines<T> {
         let strange = |reason: String| ClientError::Strange { url: self.url.clone(), reason };
         loop {
             if let Some(line) = self.lines.next().map_err(|long| strange(long.to_owned()))? {
-                let value = serde_json::from_slice(&line);
-                return value.map(Some).map_err(|error| strange(error.to_string()));
+                return read(&line).map(Some).map_err(strange);
             }
             let late = |_| ClientError::Late { url: self.url.clone(), after: self.patience };
             // The time begins again with each frame: long work is no error, but long silence is.
             match timeout(self.patience, self.body.frame()).await.map_err(late)? {
-                None => return Ok(None),
+                None => {
+                    return self.lines.last().map(|line| read(&line)).transpose().map_err(strange);
+                }
                 Some(Ok(frame)) => self.lines.feed(frame.data_ref()),
                 Some(Err(error)) => {
                     let reason = error.to_string();
@@ -52,6 +53,10 @@ impl<T: DeserializeOwned> JsonLines<T> {
             }
         }
     }
+}
+
+fn read<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(line).map_err(|error| error.to_string())
 }
 
 /// Bytes that are read line by line.
@@ -75,6 +80,11 @@ impl Lines {
         // Whole lines are gone by now, so this bounds the one that has not ended.
         if self.0.len() > LONGEST { Err("a line that does not end") } else { Ok(None) }
     }
+
+    /// The rest at the end of the answer, if it is not empty: a last line without a line break.
+    fn last(&mut self) -> Option<Vec<u8>> {
+        Some(std::mem::take(&mut self.0)).filter(|rest| !rest.trim_ascii().is_empty())
+    }
 }
 
 #[cfg(test)]
@@ -90,7 +100,17 @@ mod tests {
         lines.feed(Some(&Bytes::from_static(b"\":2}\n")));
         assert_eq!(lines.next(), Ok(Some(b"{\"b\":2}".to_vec())));
         lines.feed(None);
-        assert_eq!(lines.next(), Ok(None));
+        assert_eq!((lines.next(), lines.last()), (Ok(None), None));
+    }
+
+    #[test]
+    fn the_last_line_needs_no_line_break() {
+        let mut lines = Lines::default();
+        lines.feed(Some(&Bytes::from_static(b"{}\n{\"a\":1}")));
+        assert_eq!((lines.next(), lines.next()), (Ok(Some(b"{}".to_vec())), Ok(None)));
+        assert_eq!((lines.last(), lines.last()), (Some(b"{\"a\":1}".to_vec()), None));
+        lines.feed(Some(&Bytes::from_static(b" \r")));
+        assert_eq!(lines.last(), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -103,19 +103,19 @@ impl GatewaySlot {
     }
 }
 
-/// The node id of this machine, once it is a member of a cluster.
+/// The node id of this machine, while it is a member of a cluster.
 #[derive(Debug, Clone, Default)]
-pub struct NodeSlot(Arc<OnceLock<String>>);
+pub struct NodeSlot(Arc<Mutex<Option<String>>>);
 
 impl NodeSlot {
-    /// Notes that this machine is a member with this id. Only the first call counts.
-    pub fn set(&self, node: String) {
-        let _set_before = self.0.set(node);
+    /// Notes that this machine is a member with this id; `None` once it is in no cluster any more.
+    pub fn set(&self, node: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = node;
     }
 
     /// The id; `None` while this machine is in no cluster.
     pub fn get(&self) -> Option<String> {
-        self.0.get().cloned()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

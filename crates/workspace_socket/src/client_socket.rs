@@ -78,7 +78,7 @@ impl ClientSocket {
         let services = &self.0.services;
         let (sender, elsewhere) = mpsc::channel(CHANGES);
         let reach = Arc::<ShownReach>::default();
-        services.shown_node.set(cluster.node_id().to_owned());
+        services.shown_node.set(Some(cluster.node_id().to_owned()));
         let own = ObjectSync::new(cluster.clone(), &self.0, Arc::clone(&reach));
         let events = services.events.subscribe();
         let (moved, member) = (Arc::clone(services), cluster.clone());
@@ -105,10 +105,14 @@ impl ClientSocket {
         tokio::spawn(async move { teams.join(members).await });
     }
 
-    /// Ends the membership on this side: nothing more is announced to the other members.
+    /// Ends the membership on this side: nothing more is announced to the other members, and this machine's
+    /// objects are shown without its node id.
     pub fn leave(&self) {
-        self.0.services.teams.leave();
-        self.0.services.membership.leave();
+        let services = &self.0.services;
+        services.teams.leave();
+        services.moves.leave();
+        services.membership.leave();
+        services.shown_node.set(None);
     }
 
     /// Sets the part that begins and ends memberships when clients ask for it. Called once.

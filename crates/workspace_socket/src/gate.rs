@@ -214,10 +214,10 @@ impl AsyncWrite for GatedIo {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let wrote = ready!(self.io.as_mut().poll_write(cx, bytes));
+        let wrote = ready!(self.io.as_mut().poll_write(cx, bytes))?;
         // Noted only after the write: while the system takes no bytes, the client counts as silent.
         self.gate.lock().wrote = Instant::now();
-        Poll::Ready(wrote)
+        Poll::Ready(Ok(wrote))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -338,6 +338,18 @@ mod tests {
         drop(gate.complete_message());
         assert!(!is_overdue_within(&gate, WHOLE).await, "what is here is not late");
         waiting.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_write_that_was_taken_ends_the_silence() {
+        let (far, mut io, gate) = pair();
+        sleep(2 * SILENT).await;
+        io.write_all(b"a").await.unwrap();
+        assert!(!gate.is_deaf());
+        sleep(2 * SILENT).await;
+        drop(far);
+        io.write_all(b"a").await.unwrap_err();
+        assert!(gate.is_deaf());
     }
 
     #[tokio::test(start_paused = true)]

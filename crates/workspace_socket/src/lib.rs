@@ -9,8 +9,8 @@
 //!   connections that have not authenticated
 //! - `client`: one connection, from its authentication to its end; `request_server`: serves its requests
 //! - `membership`: which member of a cluster serves a request; `remotes`: a client's circuits to
-//!   them; `guest`: clients of other members, served here; `team_members`: team workers on other
-//!   members, and theirs here
+//!   them; `quiet_requests`: the requests there that this machine itself sends; `guest`: clients of
+//!   other members, served here; `team_members`: team workers on other members, and theirs here
 //! - `moving`: sessions that move from one member to another
 //! - `object_sync`: tells other members of this machine's sessions, projects and teams; `others`:
 //!   shows theirs; `shown_reach`: which of them clients were shown as reachable
@@ -48,6 +48,7 @@ mod output_stream;
 mod policy;
 mod project_files;
 mod project_watch;
+mod quiet_requests;
 mod reading;
 mod remotes;
 mod request_server;

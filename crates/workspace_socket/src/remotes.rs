@@ -14,7 +14,13 @@ use tokio::time::Instant;
 use wire::{Frame, Utf8Bytes};
 use workspace::{Identity, Refusal};
 
-use crate::{echoes::PendingAnswer, family::Family, guest::read_done, membership::Membership};
+use crate::{
+    echoes::PendingAnswer,
+    family::Family,
+    guest::read_done,
+    membership::Membership,
+    quiet_requests::{QuietRequests, is},
+};
 
 /// The most requests of one client that wait for an answer of one member.
 const WAITING: usize = 256;
@@ -37,11 +43,7 @@ struct Remote {
     /// How many requests were sent.
     sent: u64,
     waiting: VecDeque<WaitingRequest>,
-    /// The number of coming answers to `detach` that the client must not get, because it did not send those
-    /// requests.
-    quiet_detaches: usize,
-    /// Whether the client must not get the next answer to `attach`, because it did not send that request.
-    is_quiet_attach: bool,
+    quiet: QuietRequests,
 }
 
 /// A request without an answer.
@@ -128,11 +130,15 @@ impl Remotes {
     /// Ends the attachment. The client gets no message about it.
     pub(crate) fn let_go(&mut self) {
         let Some(attached) = self.attached.take() else { return };
+        // The member knows nothing of an attachment that was lost and not tried again.
+        if attached.retry_at.is_some() {
+            return;
+        }
         let Some(remote) = self.open.iter_mut().find(|remote| remote.node == attached.node) else {
             return;
         };
-        remote.quiet_detaches += 1;
         remote.sent += 1;
+        remote.quiet.detach(remote.sent);
         let text = r#"{"type":"detach"}"#.to_owned();
         let _ended = remote.circuit.send(Frame::from(text));
     }
@@ -159,8 +165,8 @@ impl Remotes {
         let request = Attach { session_id: session, after_seq: seq };
         let text = ClientMessage::Attach(request).encode();
         let remote = self.to(cluster, me, &node);
-        remote.is_quiet_attach = true;
         remote.sent += 1;
+        remote.quiet.attach(remote.sent);
         let _ended = remote.circuit.send(Frame::from(text));
     }
 
@@ -209,6 +215,7 @@ impl Remotes {
         let remote = &mut self.open[index];
         if let Some(number) = read_done(&bytes) {
             remote.waiting.retain(|waiting| waiting.number != number);
+            remote.quiet.answered(number);
             return None;
         }
         // Late output of a session from which the client has detached is dropped.
@@ -220,12 +227,7 @@ impl Remotes {
 
     fn text(&mut self, index: usize, text: &str, membership: &Membership) -> bool {
         let remote = &mut self.open[index];
-        if remote.quiet_detaches > 0 && is(text, "detached") {
-            remote.quiet_detaches -= 1;
-            return false;
-        }
-        if remote.is_quiet_attach && is(text, "attached") {
-            remote.is_quiet_attach = false;
+        if remote.quiet.take(text) {
             return false;
         }
         if is(text, "session_history") {
@@ -239,7 +241,7 @@ impl Remotes {
         }
         let mut pending = remote.waiting.iter().filter_map(|waiting| waiting.pending.as_ref());
         let Some(pending) = pending.next() else { return true };
-        decode_reply(text).is_ok_and(|message| pending.admit_answer(&message))
+        is_new(text, pending)
     }
 
     /// Notes up to which number the client has a session's output.
@@ -281,8 +283,7 @@ impl Remotes {
                 circuit: cluster.open(node, caller),
                 sent: 0,
                 waiting: VecDeque::new(),
-                quiet_detaches: 0,
-                is_quiet_attach: false,
+                quiet: QuietRequests::default(),
             });
             self.open.len() - 1
         });
@@ -301,10 +302,11 @@ fn unreachable(name: &str, session: SessionId) -> ServerMessage {
     ServerMessage::ClientNotice(ClientNotice { notice })
 }
 
-/// Whether a message is of this type. Messages of a Warren begin with their type.
-fn is(text: &str, kind: &str) -> bool {
-    let rest = text.strip_prefix(r#"{"type":""#).and_then(|rest| rest.strip_prefix(kind));
-    rest.is_some_and(|rest| rest.starts_with('"'))
+/// Whether the client does not have this answer as an event yet.
+fn is_new(text: &str, pending: &PendingAnswer) -> bool {
+    // A newer Warren may send messages that this one does not know: the client may know them.
+    let Ok(message) = decode_reply(text) else { return true };
+    pending.admit_answer(&message)
 }
 
 /// Remembers where an object was made, for requests that come before its owner has announced it.
@@ -321,5 +323,21 @@ fn learn(text: &str, node: &str, membership: &Membership) {
             membership.learn_session(*made.leader_session);
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::echoes::Echoes;
+
+    #[test]
+    fn a_message_of_a_newer_warren_passes_while_an_answer_is_pending() {
+        let echoes = Echoes::default();
+        let pending = echoes.pending();
+        assert!(is_new(r#"{"type":"from_the_future"}"#, &pending));
+        let known = ServerMessage::error("no");
+        assert!(echoes.admit_event(&known));
+        assert!(!is_new(&known.encode(), &pending), "the client has it already");
     }
 }

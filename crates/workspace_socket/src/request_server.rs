@@ -29,6 +29,9 @@ use crate::{
     table::{self, Work},
 };
 
+/// The refusal of a `detach` by a client that is not attached.
+pub(crate) const NOT_ATTACHED: &str = "this connection is attached to no session";
+
 /// The answer to a client that is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AttachAnswer {
@@ -200,7 +203,7 @@ impl RequestServer {
 
     async fn detach(&mut self) -> Result<(), OutboxClosed> {
         let Some(stream) = &self.stream else {
-            return self.say(&ServerMessage::error("this connection is attached to no session"));
+            return self.say(&ServerMessage::error(NOT_ATTACHED));
         };
         let session_id = stream.session;
         self.let_go().await;

@@ -1,6 +1,6 @@
 //! One connection to a workspace.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 use base::error::chain;
 use bytes::Bytes;
@@ -18,6 +18,7 @@ use super::{
     address::{Address, Addresses},
     answer::{Answer, refusal},
     connect_errors::ConnectErrors,
+    early_frames::{EarlyFrames, SizedFrame},
 };
 use crate::error::ClientError;
 
@@ -34,11 +35,6 @@ const SILENCE: Duration = Duration::from_secs(15);
 const BUSY_SILENCE: Duration = Duration::from_secs(45);
 /// If more bytes than this were sent since the server was last heard, they may fill a slow network.
 const MUCH: usize = 64 * 1024;
-/// The most unsolicited frames that are kept while a request waits for its answer, and the most
-/// bytes of output among them. A server that sends more before it answers would otherwise fill the
-/// memory.
-const EARLY: usize = 4096;
-const EARLY_BYTES: usize = 16 * 1024 * 1024;
 
 /// One authenticated connection. It reads, writes and pings only while the caller waits in one of
 /// its methods.
@@ -46,9 +42,7 @@ pub struct Workspace {
     link: Link,
     outbox: Outbox,
     shown: String,
-    /// The frames that came while a request waited for its answer, oldest first.
-    early: VecDeque<ServerFrame>,
-    early_bytes: usize,
+    early: EarlyFrames,
     /// Whether the caller has requested frames that follow no request: a session's output, or changes
     /// of files. Without such a request these frames are dropped.
     listens: bool,
@@ -88,8 +82,7 @@ impl Workspace {
             link: dialed.link,
             outbox: dialed.outbox,
             shown: address.shown.clone(),
-            early: VecDeque::new(),
-            early_bytes: 0,
+            early: EarlyFrames::default(),
             listens: false,
             next_beat: Instant::now() + BEAT,
             unheard: 0,
@@ -174,9 +167,9 @@ impl Workspace {
     /// [`ClientError::Unreachable`] or [`ClientError::Late`] when the connection is lost,
     /// [`ClientError::Strange`] when the frame is not one of a workspace.
     pub async fn next(&mut self) -> Result<Option<ServerFrame>, ClientError> {
-        match self.take_early() {
+        match self.early.take() {
             Some(frame) => Ok(Some(frame)),
-            None => self.hear().await,
+            None => Ok(self.hear().await?.map(|heard| heard.frame)),
         }
     }
 
@@ -185,11 +178,11 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::next`].
     pub fn ready(&mut self) -> Result<Option<ServerFrame>, ClientError> {
-        if let Some(frame) = self.take_early() {
+        if let Some(frame) = self.early.take() {
             return Ok(Some(frame));
         }
         while let Some(frame) = self.link.ready() {
-            if let Some(frame) = self.read(frame)? {
+            if let Some(SizedFrame { frame, .. }) = self.read(frame)? {
                 return Ok(Some(frame));
             }
         }
@@ -245,8 +238,9 @@ impl Workspace {
         mut take: impl FnMut(ServerMessage) -> Answer<T>,
     ) -> Result<T, ClientError> {
         loop {
-            let frame = self.hear().await?;
-            match frame.ok_or_else(|| self.lost(&self.goodbye()))? {
+            let heard = self.hear().await?;
+            let SizedFrame { frame, bytes } = heard.ok_or_else(|| self.lost(&self.goodbye()))?;
+            let frame = match frame {
                 ServerFrame::Message(message) => match *message {
                     ServerMessage::Error(error) => return Err(refusal(error.message)),
                     ServerMessage::SessionUnknown(of) => {
@@ -255,15 +249,16 @@ impl Workspace {
                     message => match take(message) {
                         Answer::Is(answer) => return Ok(answer),
                         Answer::No(words) => return Err(refusal(words)),
-                        Answer::Other(message) => self.keep(ServerFrame::Message(message))?,
+                        Answer::Other(message) => ServerFrame::Message(message),
                     },
                 },
-                output => self.keep(output)?,
-            }
+                output => output,
+            };
+            self.keep(SizedFrame { frame, bytes })?;
         }
     }
 
-    async fn hear(&mut self) -> Result<Option<ServerFrame>, ClientError> {
+    async fn hear(&mut self) -> Result<Option<SizedFrame>, ClientError> {
         loop {
             let next = tokio::select! {
                 // Frames first: if nothing was read for long, the server may still have sent something.
@@ -297,11 +292,18 @@ impl Workspace {
 
     /// Decodes a frame. `None` for a message of a type that this client does not know: a newer server
     /// may send one.
-    fn read(&self, frame: Frame) -> Result<Option<ServerFrame>, ClientError> {
+    fn read(&self, frame: Frame) -> Result<Option<SizedFrame>, ClientError> {
         match frame {
-            Frame::Binary(bytes) => self.read_output(bytes).map(Some),
+            Frame::Binary(bytes) => {
+                let length = bytes.len();
+                let frame = self.read_output(bytes)?;
+                Ok(Some(SizedFrame { frame, bytes: length }))
+            }
             Frame::Text(text) => match decode_reply(text.as_str()) {
-                Ok(message) => Ok(Some(ServerFrame::Message(Box::new(message)))),
+                Ok(message) => {
+                    let frame = ServerFrame::Message(Box::new(message));
+                    Ok(Some(SizedFrame { frame, bytes: text.as_str().len() }))
+                }
                 Err(bad) if matches!(bad.problem, Problem::UnknownType(_)) => Ok(None),
                 Err(bad) => Err(self.strange(bad.to_string())),
             },
@@ -314,24 +316,13 @@ impl Workspace {
             .map_err(|error| self.strange(error.to_string()))
     }
 
-    fn keep(&mut self, frame: ServerFrame) -> Result<(), ClientError> {
+    fn keep(&mut self, frame: SizedFrame) -> Result<(), ClientError> {
         // The caller has asked for no such frames. If they were kept, the events for all clients would reach
         // the bound while an answer takes long.
-        if !self.listens {
+        if !self.listens || self.early.keep(frame) {
             return Ok(());
         }
-        self.early_bytes += output_bytes(&frame);
-        self.early.push_back(frame);
-        if self.early.len() > EARLY || self.early_bytes > EARLY_BYTES {
-            return Err(self.strange("more was told than could be kept until the answer came"));
-        }
-        Ok(())
-    }
-
-    fn take_early(&mut self) -> Option<ServerFrame> {
-        let frame = self.early.pop_front()?;
-        self.early_bytes -= output_bytes(&frame);
-        Some(frame)
+        Err(self.strange("more was told than could be kept until the answer came"))
     }
 
     /// The server's reason for closing the connection, for an error message.
@@ -348,13 +339,6 @@ impl Workspace {
 
     fn lost(&self, reason: &str) -> ClientError {
         ClientError::Unreachable { url: self.shown.clone(), reason: reason.to_owned() }
-    }
-}
-
-fn output_bytes(frame: &ServerFrame) -> usize {
-    match frame {
-        ServerFrame::Output(output) => output.data.len(),
-        ServerFrame::Message(_) => 0,
     }
 }
 

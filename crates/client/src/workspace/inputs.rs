@@ -177,14 +177,20 @@ impl Inputs {
 impl Waiting {
     /// The next input. A session takes either keys or prompts, so their order does not matter.
     fn next(&mut self) -> Option<Input> {
-        let prompt = self.prompts.pop_front();
-        let piece = self.keys.split_to(self.keys.len().min(PIECE));
-        self.bytes -= piece.len() + prompt.as_ref().map_or(0, String::len);
+        let (input, length) = match self.prompts.pop_front() {
+            Some(text) => {
+                let length = text.len();
+                (Input::Prompt(text), length)
+            }
+            None if self.keys.is_empty() => return None,
+            None => {
+                let piece = self.keys.split_to(self.keys.len().min(PIECE));
+                (Input::Keys(base64::encode(&piece)), piece.len())
+            }
+        };
+        self.bytes -= length;
         self.is_cut &= self.bytes > 0;
-        match prompt {
-            Some(text) => Some(Input::Prompt(text)),
-            None => (!piece.is_empty()).then(|| Input::Keys(base64::encode(&piece))),
-        }
+        Some(input)
     }
 }
 
@@ -282,6 +288,14 @@ mod tests {
             assert!(inputs.waiting() == 0 || !inputs.push(b"its end"));
         }
         assert!(inputs.waiting() == 0 && inputs.push(b"another"));
+    }
+
+    #[test]
+    fn keys_that_wait_beside_a_prompt_are_sent_after_it() {
+        let mut inputs = inputs();
+        assert!(inputs.push(b"a") && inputs.prompt("look".to_owned()));
+        assert!(matches!(inputs.due(), Some(ClientMessage::SendInput(_))));
+        assert_eq!((inputs.due().map(id_and_bytes).unwrap().1, inputs.waiting()), (b"a".into(), 0));
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! time: it reconnects by itself and goes on where it was.
 //!
 //! - [`address`]: the addresses of a workspace, and the token for each
-//! - [`connection`]: one connection; `connect_errors`: why no server could be used;
+//! - [`connection`]: one connection; `early_frames`: what comes before an answer;
+//!   `connect_errors`: why no server could be used;
 //!   [`answer`]: what a reply means for the caller
 //! - `sessions`, `projects`, [`files`], `teams`, `cluster`: a method for each request
 //! - [`download`]: a file that is fetched while others may change it, without a socket
@@ -19,6 +20,7 @@ mod cluster;
 mod connect_errors;
 pub mod connection;
 pub mod download;
+mod early_frames;
 pub mod files;
 pub mod follower;
 pub mod inputs;

@@ -32,9 +32,9 @@ impl Workspace {
     /// # Errors
     /// When the server refuses.
     pub async fn create_project(&mut self, new: CreateProject) -> Result<Project, ClientError> {
-        let name = new.name.clone();
+        let wanted = new.clone();
         self.request(&ClientMessage::CreateProject(new), SOON, |reply| match reply {
-            ServerMessage::ProjectSaved(saved) if saved.project.name == name => {
+            ServerMessage::ProjectSaved(saved) if is_made(&saved.project, &wanted) => {
                 Answer::Is(saved.project)
             }
             other => other.into(),
@@ -109,5 +109,46 @@ impl Workspace {
             other => other.into(),
         })
         .await
+    }
+}
+
+/// Whether this project was made for this request. The answer names no request, and the changes of other
+/// clients come as the same message.
+fn is_made(project: &Project, new: &CreateProject) -> bool {
+    let is_there = match new.working_dir.strip_prefix('~') {
+        Some(rest) => project.working_dir.ends_with(rest),
+        None => project.working_dir == new.working_dir,
+    };
+    project.name == new.name && is_there && project.created_at == project.updated_at
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn project(name: &str, dir: &str, changed: &str) -> Project {
+        let json = json!({"id": "00000000-0000-4000-8000-000000000001", "name": name,
+            "working_dir": dir, "created_at": "2026-11-01T00:00:00Z", "updated_at": changed});
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_project_of_another_client_with_the_same_name_is_not_the_answer() {
+        let new = |dir: &str| CreateProject {
+            name: "p".to_owned(),
+            working_dir: dir.to_owned(),
+            ..CreateProject::default()
+        };
+        let now = "2026-11-01T00:00:00Z";
+        let is_made = |project: &Project, dir: &str| is_made(project, &new(dir));
+        assert!(is_made(&project("p", "/home/ann/x", now), "/home/ann/x"));
+        assert!(is_made(&project("p", "/home/ann/x", now), "~/x"));
+        assert!(is_made(&project("p", "/home/ann", now), "~"));
+        assert!(!is_made(&project("p", "/srv", now), "/home/ann/x"), "another directory");
+        assert!(!is_made(&project("q", "/srv", now), "/srv"), "another name");
+        let renamed = project("p", "/srv", "2026-11-02T00:00:00Z");
+        assert!(!is_made(&renamed, "/srv"), "an older one that was renamed");
     }
 }

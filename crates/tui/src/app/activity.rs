@@ -52,12 +52,19 @@ pub struct Line {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Activity {
     lines: VecDeque<Line>,
+    /// How many lines there were, the forgotten ones included.
+    count: usize,
 }
 
 impl Activity {
     /// The lines, the oldest first.
     pub fn lines(&self) -> impl DoubleEndedIterator<Item = &Line> + ExactSizeIterator {
         self.lines.iter()
+    }
+
+    /// How many lines there were so far, those that are forgotten by now included.
+    pub const fn count(&self) -> usize {
+        self.count
     }
 
     /// Notes that a participant joined, changed or left.
@@ -116,6 +123,7 @@ impl Activity {
         bound(&mut text);
         let (who, request) = (who.to_owned(), request.to_owned());
         self.lines.push_back(Line { at, sort, who, text, request });
+        self.count += 1;
         if self.lines.len() > MOST {
             self.lines.pop_front();
         }

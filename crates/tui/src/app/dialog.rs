@@ -18,7 +18,12 @@ pub enum Dialog {
     /// The name of a key to make.
     KeyName(Editor),
     /// A key that was made, with its text, which is shown only now.
-    NewKey(Box<KeyJson>),
+    NewKey {
+        /// The key.
+        key: Box<KeyJson>,
+        /// The server that made it, if another one is shown by now.
+        elsewhere: Option<String>,
+    },
     /// Whether a key is to be revoked.
     Revoke(Box<KeyJson>),
 }

@@ -60,7 +60,12 @@ pub enum Event {
         news: Box<PageNews>,
     },
     /// A key was made or revoked, or the server refused.
-    KeyChanged(Box<PageNews>),
+    KeyChanged {
+        /// The server's index among the given ones.
+        server: usize,
+        /// Its answer.
+        news: Box<PageNews>,
+    },
     /// A piece of an answer came.
     Answer {
         /// The question's number.

@@ -37,7 +37,7 @@ impl App {
                 editor.insert(text.trim());
             }
             Some(Dialog::Target(pick)) => pick.filter.insert(text.trim()),
-            Some(Dialog::NewKey(_) | Dialog::Revoke(_)) => {}
+            Some(Dialog::NewKey { .. } | Dialog::Revoke(_)) => {}
             None if is_typing => self.ask.prompt.insert(text),
             None => {}
         }
@@ -357,7 +357,7 @@ impl App {
             Dialog::Code(editor) | Dialog::Password(editor) | Dialog::KeyName(editor) => {
                 editor.key(key);
             }
-            Dialog::NewKey(_) => {}
+            Dialog::NewKey { .. } => {}
             Dialog::Revoke(key_meant) => match key.code {
                 KeyCode::Char('y') => return self.revoke_key(&key_meant.clone()),
                 KeyCode::Char('n') => return Vec::new(),
@@ -383,7 +383,7 @@ impl App {
 
     pub(super) fn done(&mut self, dialog: Dialog) -> Vec<Effect> {
         match dialog {
-            Dialog::Filter | Dialog::NewKey(_) => Vec::new(),
+            Dialog::Filter | Dialog::NewKey { .. } => Vec::new(),
             Dialog::Code(editor) => match editor.text().trim() {
                 "" => Vec::new(),
                 code => self.look_at_room(code),

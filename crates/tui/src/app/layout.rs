@@ -183,6 +183,9 @@ pub fn usage(app: &App) -> [Rect; 2] {
     Layout::vertical([Constraint::Length(3), Constraint::Fill(1)]).areas(frame(app).body)
 }
 
+/// The columns of a dialog about a key.
+pub const POPUP: u16 = 76;
+
 /// The place of a dialog that shows more than a line.
 pub fn popup(app: &App, width: u16, height: u16) -> Rect {
     let body = frame(app).body;
@@ -190,6 +193,27 @@ pub fn popup(app: &App, width: u16, height: u16) -> Rect {
         Constraint::Length(width.min(body.width)),
         Constraint::Length(height.min(body.height)),
     )
+}
+
+/// The place of a dialog. What is clicked there is not outside of it.
+pub fn dialog(app: &App, dialog: &Dialog) -> Rect {
+    match dialog {
+        Dialog::Target(_) => targets(app),
+        Dialog::Revoke(_) => revoke(app),
+        Dialog::NewKey { .. } => frame(app).body,
+        Dialog::Filter | Dialog::Code(_) | Dialog::Password(_) | Dialog::KeyName(_) => line(app),
+    }
+}
+
+/// The place of a line of input, above the keys.
+pub fn line(app: &App) -> Rect {
+    let keys = frame(app).keys;
+    Rect { y: keys.y.saturating_sub(1), ..keys }
+}
+
+/// The place of the question whether a key is to be revoked.
+pub fn revoke(app: &App) -> Rect {
+    popup(app, POPUP, 6)
 }
 
 /// The place of the targets in their dialog.
@@ -232,6 +256,8 @@ pub(super) fn settle(app: &mut App) {
     app.rooms.list.settle(counts.1, page(in_rooms.list, false));
     if let Some(room) = app.rooms.open_mut() {
         room.list.settle(room.people.len(), page(in_rooms.people, true));
+        let most = room.activity.lines().len().saturating_sub(page(in_rooms.activity, false));
+        room.below = room.below.min(most);
     }
     let shown = app.requests.shown().len();
     app.requests.list.settle(shown, log);

@@ -213,7 +213,7 @@ impl App {
             Event::Answer { question, piece } => self.answered(question, piece),
             Event::Workspace { watch, came } => self.workspace(watch, *came),
             Event::Page { follow, news } if follow == self.follow => self.page_news(*news),
-            Event::KeyChanged(news) => self.page_news(*news),
+            Event::KeyChanged { server, news } => self.key_changed(server, *news),
             Event::Polled { .. } | Event::Page { .. } => Vec::new(),
         };
         if let Some(answer) = &mut self.ask.answer {

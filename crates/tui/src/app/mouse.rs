@@ -47,28 +47,20 @@ impl App {
     }
 
     /// Handles a click while a dialog is open. It chooses a target, or closes the dialog if it is outside of
-    /// the list of targets; that of a new key stays open.
+    /// it; that of a new key stays open.
     fn click_dialog(&mut self, mut dialog: Dialog, at: Position) -> Vec<Effect> {
-        let area = layout::targets(self);
-        let pick = match &mut dialog {
-            Dialog::Target(pick) => pick,
-            // The text of a new key is shown only now, so a click must not close the dialog.
-            Dialog::NewKey(_) => {
-                self.dialog = Some(dialog);
-                return Vec::new();
-            }
-            _ => return Vec::new(),
-        };
-        let len = pick.shown(self.targets()).len();
-        match hit(&mut pick.list, area, true, at, len) {
-            Some(_) => self.done(dialog),
-            None => {
-                if area.contains(at) {
-                    self.dialog = Some(dialog);
-                }
-                Vec::new()
+        let area = layout::dialog(self, &dialog);
+        if let Dialog::Target(pick) = &mut dialog {
+            let len = pick.shown(self.targets()).len();
+            if hit(&mut pick.list, area, true, at, len).is_some() {
+                return self.done(dialog);
             }
         }
+        // The text of a new key is shown only now, so no click closes its dialog.
+        if area.contains(at) || matches!(dialog, Dialog::NewKey { .. }) {
+            self.dialog = Some(dialog);
+        }
+        Vec::new()
     }
 
     fn click_overview(&mut self, at: Position) -> Vec<Effect> {

@@ -175,13 +175,26 @@ impl App {
                 self.access_keys.reading.take(Some(came.map(live)));
             }
             PageNews::KeyMade(Ok(key)) => {
-                self.dialog = Some(Dialog::NewKey(Box::new(key)));
+                self.dialog = Some(Dialog::NewKey { key: Box::new(key), elsewhere: None });
                 return vec![self.ask_for_page()];
             }
             PageNews::KeyRevoked(Ok(_)) => return vec![self.ask_for_page()],
             PageNews::KeyMade(Err(error)) | PageNews::KeyRevoked(Err(error)) => {
                 self.access_keys.refused = Some(error.to_string());
             }
+        }
+        Vec::new()
+    }
+
+    /// News of a change of keys at a server, which may not be the one that is shown any more.
+    pub(super) fn key_changed(&mut self, server: usize, news: PageNews) -> Vec<Effect> {
+        if server == self.server {
+            return self.page_news(news);
+        }
+        // The text of a new key never comes again; everything else is of no use here.
+        if let PageNews::KeyMade(Ok(key)) = news {
+            let elsewhere = self.settings.servers.get(server).cloned();
+            self.dialog = Some(Dialog::NewKey { key: Box::new(key), elsewhere });
         }
         Vec::new()
     }

@@ -104,11 +104,11 @@ impl Room {
 
     /// Takes news of it; `at` is the time in milliseconds since 1970.
     pub fn take(&mut self, at: u64, news: RoomNews) {
-        let before = self.activity.lines().len();
+        let before = self.activity.count();
         self.put_in(at, news);
-        // A view that was scrolled back stays where it is.
+        // A view that was scrolled back stays where it is, until its lines are forgotten.
         if self.below > 0 {
-            self.below += self.activity.lines().len() - before;
+            self.below += self.activity.count() - before;
         }
     }
 

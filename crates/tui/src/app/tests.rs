@@ -6,11 +6,13 @@ use client::admin::{
 };
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::Timestamp;
+use protocol::room::{RoomEvent, event::EventEnvelope};
 use ratatui::layout::Size;
 use serde_json::json;
 
 use super::{
     App, Link, Screen, Settings,
+    activity::MOST,
     ask::Progress,
     dialog::Dialog,
     event::{Effect, Event, Piece, PollAnswers, RoomNews, Target},
@@ -136,6 +138,45 @@ fn a_list_is_asked_for_only_while_it_is_shown() {
     assert_eq!(app.usage.reading.known(), None, "an answer that is too late");
 }
 
+fn made_key() -> KeyJson {
+    serde_json::from_value(json!({
+        "id": "k-1", "name": "phone", "prefix": "wk_1", "scopes": [], "models": [], "limits": {},
+        "room": null, "created_at": "2026-11-01T00:00:00Z", "expires_at": null, "revoked_at": null,
+        "last_used_at": null, "key": "wk_12",
+    }))
+    .unwrap()
+}
+
+#[test]
+fn a_key_that_another_server_made_names_it_and_a_refusal_there_is_not_shown() {
+    let mut app = informed();
+    keys(&mut app, "8s");
+    let refused = Box::new(PageNews::KeyMade(Err(refused(403))));
+    app.handle(at(9), Event::KeyChanged { server: 0, news: refused });
+    assert_eq!((&app.access_keys.refused, app.dialog.is_none()), (&None, true));
+    let news = Box::new(PageNews::KeyMade(Ok(made_key())));
+    assert_eq!(texts(&app.handle(at(9), Event::KeyChanged { server: 0, news })), [""; 0]);
+    let Some(Dialog::NewKey { elsewhere, .. }) = &app.dialog else { panic!("{:?}", app.dialog) };
+    assert_eq!(elsewhere.as_ref(), app.settings.servers.first());
+}
+
+#[test]
+fn a_click_closes_a_dialog_only_outside_of_it() {
+    let mut app = informed();
+    let news = Box::new(PageNews::Keys(Ok(vec![made_key()])));
+    keys(&mut app, "8");
+    app.handle(at(9), Event::Page { follow: 1, news });
+    for opens in ["c", "r"] {
+        keys(&mut app, opens);
+        let area = layout::dialog(&app, app.dialog.as_ref().unwrap());
+        click(&mut app, area.x + 1, area.y);
+        click(&mut app, area.right() - 1, area.bottom() - 1);
+        assert!(app.dialog.is_some(), "{opens}");
+        click(&mut app, area.x, area.y - 1);
+        assert!(app.dialog.is_none(), "{opens}");
+    }
+}
+
 #[test]
 fn a_key_is_made_by_its_name_and_revoked_only_with_a_y() {
     let mut app = informed();
@@ -143,18 +184,13 @@ fn a_key_is_made_by_its_name_and_revoked_only_with_a_y() {
     assert!(keys(&mut app, "phone").is_empty());
     let effects = texts(&key(&mut app, KeyCode::Enter));
     assert_eq!(effects, [r#"MakeKey { name: "phone" }"#]);
-    let made: KeyJson = serde_json::from_value(json!({
-        "id": "k-1", "name": "phone", "prefix": "wk_1", "scopes": [], "models": [], "limits": {},
-        "room": null, "created_at": "2026-11-01T00:00:00Z", "expires_at": null, "revoked_at": null,
-        "last_used_at": null, "key": "wk_12",
-    }))
-    .unwrap();
+    let made = made_key();
     let news = Box::new(PageNews::KeyMade(Ok(made.clone())));
-    let effects = texts(&app.handle(at(9), Event::KeyChanged(news)));
+    let effects = texts(&app.handle(at(9), Event::KeyChanged { server: 0, news }));
     assert_eq!(effects, ["Follow { follow: 2, page: Keys }"], "the list is asked for again");
     keys(&mut app, "xq");
     click(&mut app, 1, 10);
-    assert!(matches!(app.dialog, Some(Dialog::NewKey(_))), "only Enter and Esc put it away");
+    assert!(matches!(app.dialog, Some(Dialog::NewKey { .. })), "only Enter and Esc put it away");
     key(&mut app, KeyCode::Enter);
     app.handle(at(9), Event::Page { follow: 2, news: Box::new(PageNews::Keys(Ok(vec![made]))) });
     for no in [KeyCode::Esc, KeyCode::Char('n')] {
@@ -166,7 +202,7 @@ fn a_key_is_made_by_its_name_and_revoked_only_with_a_y() {
     let effects = texts(&keys(&mut app, "y"));
     assert_eq!(effects, [r#"RevokeKey { id: "k-1" }"#]);
     let refused = Box::new(PageNews::KeyRevoked(Err(refused(403))));
-    app.handle(at(9), Event::KeyChanged(refused));
+    app.handle(at(9), Event::KeyChanged { server: 0, news: refused });
     assert!(app.access_keys.refused.is_some());
 }
 
@@ -494,6 +530,24 @@ fn a_view_that_was_scrolled_back_stays_there() {
     let news = Box::new(RoomNews::Lost(unreachable()));
     app.handle(at(2), Event::Room { watch: 1, news });
     assert_eq!(app.rooms.open().unwrap().below, 6);
+}
+
+#[test]
+fn a_view_stays_where_it_is_until_its_lines_are_forgotten() {
+    let mut app = informed();
+    let room = app.rooms.open_mut().unwrap();
+    (0..MOST as u64).for_each(|second| room.activity.people(second, "ada", "joined"));
+    room.below = 5;
+    let joined = |app: &mut App| {
+        let (event, room_code) = (RoomEvent::ParticipantJoined(participant("bob")), String::new());
+        let news = RoomNews::Happened(EventEnvelope { event, timestamp: 0, room_code });
+        app.handle(at(2), Event::Room { watch: 1, news: Box::new(news) });
+    };
+    joined(&mut app);
+    assert_eq!(app.rooms.open().unwrap().below, 6);
+    (0..MOST).for_each(|_| joined(&mut app));
+    let most = MOST - layout::page(layout::rooms(&app).activity, false);
+    assert_eq!(app.rooms.open().unwrap().below, most);
 }
 
 #[test]

@@ -30,7 +30,9 @@ pub(super) fn draw(app: &App, dialog: &Dialog, theme: Theme, frame: &mut Frame<'
         Dialog::Password(editor) => line(app, "Password", editor, true, theme, frame),
         Dialog::Target(pick) => targets(app, pick, theme, frame),
         Dialog::KeyName(editor) => line(app, "Name of the new key", editor, false, theme, frame),
-        Dialog::NewKey(key) => new_key(app, key, theme, frame),
+        Dialog::NewKey { key, elsewhere } => {
+            new_key(app, key, elsewhere.as_deref(), theme, frame);
+        }
         Dialog::Revoke(key) => revoke(app, key, theme, frame),
     }
 }
@@ -44,8 +46,7 @@ fn line(
     theme: Theme,
     frame: &mut Frame<'_>,
 ) {
-    let keys = layout::frame(app).keys;
-    let area = Rect { y: keys.y.saturating_sub(1), ..keys };
+    let area = layout::line(app);
     let show =
         |text: &str| if is_secret { "•".repeat(text.chars().count()) } else { text.to_owned() };
     let prompt = format!(" {name}: ");
@@ -74,17 +75,19 @@ fn end(text: &str, columns: usize) -> String {
 }
 
 /// The text of a key in full: it is shown only once.
-fn new_key(app: &App, key: &KeyJson, theme: Theme, frame: &mut Frame<'_>) {
+fn new_key(app: &App, key: &KeyJson, elsewhere: Option<&str>, theme: Theme, frame: &mut Frame<'_>) {
     let columns = 74;
     let text = key.key.as_deref().unwrap_or_default();
-    let mut lines = vec![
-        parts::property("Name", &key.name, theme),
+    let mut lines = vec![parts::property("Name", &key.name, theme)];
+    lines.extend(elsewhere.map(|server| parts::property("Server", server, theme)));
+    lines.extend([
         Line::raw("Its text is shown only now. It is for inference; `warren key create`"),
         Line::raw("makes keys for more, and with limits."),
         Line::default(),
-    ];
+    ]);
     lines.extend(text::fold(&text::line(text), columns).into_iter().map(Line::raw));
-    popup(app, "A new key", lines, theme, frame);
+    let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
+    popup(layout::popup(app, layout::POPUP, rows), "A new key", lines, theme, frame);
 }
 
 fn revoke(app: &App, key: &KeyJson, theme: Theme, frame: &mut Frame<'_>) {
@@ -94,12 +97,10 @@ fn revoke(app: &App, key: &KeyJson, theme: Theme, frame: &mut Frame<'_>) {
         Line::default(),
         Line::styled("Revoke it for good, and end its requests? y does.", theme.bad()),
     ];
-    popup(app, "Revoke a key", lines, theme, frame);
+    popup(layout::revoke(app), "Revoke a key", lines, theme, frame);
 }
 
-fn popup(app: &App, title: &str, lines: Vec<Line<'_>>, theme: Theme, frame: &mut Frame<'_>) {
-    let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
-    let area = layout::popup(app, 76, rows);
+fn popup(area: Rect, title: &str, lines: Vec<Line<'_>>, theme: Theme, frame: &mut Frame<'_>) {
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(lines).block(framed(title, true, theme)), area);
 }

@@ -32,7 +32,7 @@ use crate::{
     app::{
         App, Settings,
         event::{Effect, Event, Question},
-        pages::Page,
+        pages::{Page, PageNews},
     },
     draw::draw,
 };
@@ -178,10 +178,10 @@ impl Tasks {
                 Effect::Follow { follow, page } => self.follow(follow, page),
                 Effect::Unfollow => stop(self.page.take()),
                 Effect::MakeKey { name } => {
-                    self.change(|server, events| page::make_key(server, name, events));
+                    self.change(|server| page::make_key(server, name));
                 }
                 Effect::RevokeKey { id } => {
-                    self.change(|server, events| page::revoke_key(server, id, events));
+                    self.change(|server| page::revoke_key(server, id));
                 }
                 Effect::Ask(question) => self.ask(question),
                 Effect::Cancel => stop(self.ask.take()),
@@ -230,14 +230,18 @@ impl Tasks {
         }
     }
 
-    /// Makes one change at the server.
-    fn change<Work>(&mut self, work: impl FnOnce(Warren, Sender<Event>) -> Work)
+    /// Makes one change of keys at the server.
+    fn change<Work>(&mut self, work: impl FnOnce(Warren) -> Work)
     where
-        Work: Future<Output = ()> + Send + 'static,
+        Work: Future<Output = PageNews> + Send + 'static,
     {
-        if let Some(server) = self.servers.get(self.server).cloned() {
-            self.running.spawn(work(server, self.events.clone()));
-        }
+        let (server, events) = (self.server, self.events.clone());
+        let Some(work) = self.servers.get(server).cloned().map(work) else { return };
+        self.running.spawn(async move {
+            let news = Box::new(work.await);
+            // The receiver may be gone; then the interface has ended.
+            let _ = events.send(Event::KeyChanged { server, news }).await;
+        });
     }
 
     fn ask(&mut self, question: Question) {

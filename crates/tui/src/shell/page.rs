@@ -48,19 +48,12 @@ async fn ask(server: &Warren, page: Page) -> PageNews {
 }
 
 /// Makes a key for inference.
-pub(super) async fn make_key(server: Warren, name: String, events: Sender<Event>) {
+pub(super) async fn make_key(server: Warren, name: String) -> PageNews {
     let key = CreateKey { name, ..CreateKey::default() };
-    let made = soon(&server.url(), server.create_key(&key)).await;
-    tell(PageNews::KeyMade(made), &events).await;
+    PageNews::KeyMade(soon(&server.url(), server.create_key(&key)).await)
 }
 
 /// Revokes a key.
-pub(super) async fn revoke_key(server: Warren, id: String, events: Sender<Event>) {
-    let revoked = soon(&server.url(), server.revoke_key(&id)).await;
-    tell(PageNews::KeyRevoked(revoked), &events).await;
-}
-
-async fn tell(news: PageNews, events: &Sender<Event>) {
-    // The receiver may be gone; then the interface has ended.
-    let _ = events.send(Event::KeyChanged(Box::new(news))).await;
+pub(super) async fn revoke_key(server: Warren, id: String) -> PageNews {
+    PageNews::KeyRevoked(soon(&server.url(), server.revoke_key(&id)).await)
 }

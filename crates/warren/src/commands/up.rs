@@ -28,7 +28,7 @@ use super::{
     config::worker_defaults,
     farewell,
     found::{Demo, Finder},
-    model_engines::Fleet,
+    model_engines::WorkerEngines,
     say, server_runtime, worker as lending,
 };
 use crate::exit::{self, usage};
@@ -89,7 +89,8 @@ impl Up {
 
 async fn up(settings: Settings, mut options: WorkerOptions, source: Source) -> anyhow::Result<()> {
     let (drain, needs_key) = (settings.drain, settings.require_key);
-    let fleet = Fleet::start(&mut options, &settings.data_dir, ENGINES).await.map_err(usage)?;
+    let worker_engines =
+        WorkerEngines::start(&mut options, &settings.data_dir, ENGINES).await.map_err(usage)?;
     let server = Server::start(settings).await?.reloaded_from(source)?;
     let sessions = server.sessions();
     let stop = signals::stop_after(move |signal| async move {
@@ -100,26 +101,26 @@ async fn up(settings: Settings, mut options: WorkerOptions, source: Source) -> a
     let mut config = config(&server.urls()?, &options, drain)?;
     config.backends = lending::named_backends(&options).map_err(usage)?;
     let clouds = lending::clouds(&config.backends);
-    let finder = finder(&config.backends, fleet.as_ref(), &options).await;
-    config.backends.extend(fleet.iter().flat_map(Fleet::lent));
+    let finder = finder(&config.backends, worker_engines.as_ref(), &options).await;
+    config.backends.extend(worker_engines.iter().flat_map(WorkerEngines::lent));
     config.traces = server.traces();
     let offers = Arc::<Offers>::default();
     let worker = worker(config, finder.as_ref(), &server, &offers)?;
-    let banner = banner(&server, finder.as_ref(), fleet.as_ref(), needs_key)?;
+    let banner = banner(&server, finder.as_ref(), worker_engines.as_ref(), needs_key)?;
     // The worker must outlive the drain: it serves the requests in flight.
     let lending = CancellationToken::new();
     let worker = tokio::spawn(worker.run(lending.clone()));
     let finding = finder.map(|finder| tokio::spawn(finder.run()));
     say(&format!("listening on {}", banner.urls.join(" and ")))?;
     let greeting = greet(banner, server.served(), &offers, &clouds);
-    let ended = serve(server, &stop, greeting, fleet.as_ref()).await;
+    let ended = serve(server, &stop, greeting, worker_engines.as_ref()).await;
     if let Some(finding) = finding {
         finding.abort();
     }
     lending.cancel();
     worker.await?;
-    if let Some(fleet) = fleet {
-        fleet.stop().await;
+    if let Some(worker_engines) = worker_engines {
+        worker_engines.stop().await;
     }
     ended?;
     exit::unless_forced(&stop)
@@ -131,11 +132,11 @@ async fn serve(
     server: Server,
     stop: &Stop,
     greeting: impl Future<Output = ()>,
-    fleet: Option<&Fleet>,
+    worker_engines: Option<&WorkerEngines>,
 ) -> anyhow::Result<()> {
     let following = async {
-        match fleet {
-            Some(fleet) => fleet.follow().await,
+        match worker_engines {
+            Some(worker_engines) => worker_engines.follow().await,
             None => pending().await,
         }
     };
@@ -152,7 +153,7 @@ async fn serve(
 fn banner(
     server: &Server,
     finder: Option<&Finder>,
-    fleet: Option<&Fleet>,
+    worker_engines: Option<&WorkerEngines>,
     needs_key: bool,
 ) -> anyhow::Result<Banner> {
     let (address, secrets) = (server.address()?, server.secrets().clone());
@@ -161,7 +162,7 @@ fn banner(
         only_here: address.ip().is_loopback(),
         port: address.port(),
         found: finder.map(|finder| finder.found().to_vec()),
-        engines: fleet.map(Fleet::offered).unwrap_or_default(),
+        engines: worker_engines.map(WorkerEngines::offered).unwrap_or_default(),
         offers: Vec::new(),
         models: Vec::new(),
         needs_key,
@@ -192,15 +193,16 @@ async fn greet(
 /// Looks for model servers, unless people named backends or engines.
 async fn finder(
     backends: &[Lend],
-    fleet: Option<&Fleet>,
+    worker_engines: Option<&WorkerEngines>,
     options: &WorkerOptions,
 ) -> Option<Finder> {
-    let is_named = fleet.is_some_and(Fleet::is_named) || !backends.iter().all(Lend::is_cloud);
+    let is_named =
+        worker_engines.is_some_and(WorkerEngines::is_named) || !backends.iter().all(Lend::is_cloud);
     if is_named {
         return None;
     }
     let demo = match backends {
-        [] => Demo::WithoutModels(fleet.map(Fleet::programs).unwrap_or_default()),
+        [] => Demo::WithoutModels(worker_engines.map(WorkerEngines::programs).unwrap_or_default()),
         _ => Demo::Never,
     };
     Some(Finder::new(options, demo).await)

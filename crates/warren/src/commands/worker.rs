@@ -22,7 +22,7 @@ use super::{
     farewell,
     found::{Demo, Finder},
     join::{JoinedServer, JoinedServers, lent_to},
-    model_engines::Fleet,
+    model_engines::WorkerEngines,
     servers::Lookup,
     span_export::SpanExport,
     worker_runtime,
@@ -85,42 +85,45 @@ pub(super) async fn lend(
     config.protocol = protocol(&options);
     config.drain_timeout = process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0);
     let span_export = SpanExport::start(&process, &mut config)?;
-    let fleet = fleet(&mut options, &process).await.map_err(usage)?;
+    let worker_engines = worker_engines(&mut options, &process).await.map_err(usage)?;
     config.backends = named_backends(&options).map_err(usage)?;
     clouds(&config.backends).iter().for_each(|words| tracing::warn!("{words}"));
-    let is_named = fleet.as_ref().is_some_and(Fleet::is_named);
+    let is_named = worker_engines.as_ref().is_some_and(WorkerEngines::is_named);
     let looks = !is_named && config.backends.iter().all(Lend::is_cloud);
-    config.backends.extend(fleet.iter().flat_map(Fleet::lent));
+    config.backends.extend(worker_engines.iter().flat_map(WorkerEngines::lent));
     let ended = match looks {
-        true => lend_with_found(config, dialer, &options, fleet.as_ref(), &stop).await,
+        true => lend_with_found(config, dialer, &options, worker_engines.as_ref(), &stop).await,
         false => {
             let running = run(worker::Worker::new(config, dialer)?, &stop);
-            while_following(fleet.as_ref(), running).await
+            while_following(worker_engines.as_ref(), running).await
         }
     };
-    if let Some(fleet) = fleet {
-        fleet.stop().await;
+    if let Some(worker_engines) = worker_engines {
+        worker_engines.stop().await;
     }
     span_export.end().await;
     ended
 }
 
 /// The model engines of this machine; `None` if there is nothing to lend by them.
-async fn fleet(
+async fn worker_engines(
     options: &mut WorkerOptions,
     process: &ServeOptions,
-) -> anyhow::Result<Option<Fleet>> {
+) -> anyhow::Result<Option<WorkerEngines>> {
     let directory = data_dir(process.data_dir.clone())?;
-    Fleet::start(options, &directory, ENGINES).await
+    WorkerEngines::start(options, &directory, ENGINES).await
 }
 
 /// Follows the folders of models while something else runs.
-async fn while_following<T>(fleet: Option<&Fleet>, running: impl Future<Output = T>) -> T {
-    let Some(fleet) = fleet else { return running.await };
+async fn while_following<T>(
+    worker_engines: Option<&WorkerEngines>,
+    running: impl Future<Output = T>,
+) -> T {
+    let Some(worker_engines) = worker_engines else { return running.await };
     tokio::select! {
         ended = running => ended,
         // Following never ends by itself.
-        () = fleet.follow() => std::future::pending().await,
+        () = worker_engines.follow() => std::future::pending().await,
     }
 }
 
@@ -129,11 +132,13 @@ async fn lend_with_found(
     config: WorkerConfig,
     dialer: RoamingDialer,
     options: &WorkerOptions,
-    fleet: Option<&Fleet>,
+    worker_engines: Option<&WorkerEngines>,
     stop: &Stop,
 ) -> anyhow::Result<()> {
     let finder = Finder::new(options, Demo::Never).await;
-    if finder.found().is_empty() && fleet.is_none_or(|fleet| fleet.offered().is_empty()) {
+    if finder.found().is_empty()
+        && worker_engines.is_none_or(|worker_engines| worker_engines.offered().is_empty())
+    {
         tracing::warn!(
             "no model server was found on this machine, waiting for one: start one (Ollama, \
              llama.cpp, vLLM, LM Studio), name one with --backend URL or a model file with --gguf FILE, \
@@ -143,7 +148,7 @@ async fn lend_with_found(
     let worker = worker::Worker::following(config, finder.lent(), dialer)?;
     tokio::select! {
         () = finder.run() => Ok(()),
-        ended = while_following(fleet, run(worker, stop)) => ended,
+        ended = while_following(worker_engines, run(worker, stop)) => ended,
     }
 }
 

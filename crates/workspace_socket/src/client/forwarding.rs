@@ -39,12 +39,7 @@ impl Client {
         }
         let node = match self.server_of(&target).await {
             Ok(Server::Member(node)) => node,
-            Ok(Server::Here | Server::Unknown) => {
-                if matches!(message, ClientMessage::Attach(_)) {
-                    self.remotes.let_go();
-                }
-                return Ok(false);
-            }
+            Ok(Server::Here | Server::Unknown) => return Ok(false),
             Err(refusal) => {
                 self.say(&policy.family.refused(&refusal))?;
                 return Ok(true);

@@ -271,7 +271,17 @@ impl Client {
         {
             return Ok(());
         }
-        Ok(self.server.request(message, slot, || {}).await?)
+        let attach = match &message {
+            ClientMessage::Attach(attach) => Some(attach.session_id),
+            _ => None,
+        };
+        self.server.request(message, slot, || {}).await?;
+        // Only now: a client that was refused stays attached to the earlier session. None of its output was
+        // passed on meanwhile.
+        if attach.is_some() && self.server.asker.attached == attach {
+            self.remotes.let_go();
+        }
+        Ok(())
     }
 
     /// Waits for something, and meanwhile writes but does not read.

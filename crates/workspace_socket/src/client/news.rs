@@ -37,11 +37,13 @@ impl Client {
     }
 
     fn pass_on(&mut self, event: &Event) -> Result<(), End> {
-        if !self.hears(event) || !self.server.echoes.admit_event(&event.message) {
+        let is_heard = self.hears(event);
+        // Also if the client knows it already, as the answer to its own request.
+        self.forget_killed(&event.message);
+        if !is_heard || !self.server.echoes.admit_event(&event.message) {
             return Ok(());
         }
         self.say(&event.message)?;
-        self.forget_killed(&event.message);
         match (&event.message, self.server.asker.me.member) {
             (ServerMessage::TeamDeleted(of), Some(member)) if of.team_id == member.team => {
                 Err(End::Goodbye(1000, "the team is deleted"))
@@ -107,7 +109,10 @@ impl Client {
         if let Some(member) = self.server.asker.me.member {
             return event.team == Some(member.team);
         }
-        event.only_viewers_of.is_none_or(|hidden| self.server.asker.attached == Some(hidden))
+        let Some(hidden) = event.only_viewers_of else { return true };
+        // The member that runs a hidden session sends all of its events to the viewers here, except its end.
+        let is_end = matches!(event.message, ServerMessage::SessionKilled(_));
+        self.server.asker.attached == Some(hidden) || (is_end && self.sees(hidden))
     }
 
     /// Sends the whole state to a client that has missed events.

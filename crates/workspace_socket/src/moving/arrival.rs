@@ -130,11 +130,11 @@ impl IncomingMove {
     /// Takes the session if this member owns it now. Otherwise asks its former owner.
     pub(super) async fn look_and_ask(&self, services: &Services, cluster: &Cluster) {
         self.look(services, cluster).await;
-        let (of, from, is_coming) = {
+        let (of, from, is_receiving) = {
             let state = self.state.lock().await;
             (state.of(), state.record.from.clone(), state.staging.is_some())
         };
-        if is_coming || !cluster.is_reachable(&from) {
+        if is_receiving || !cluster.is_reachable(&from) {
             return;
         }
         let mut talk = Talk::open(cluster, &from);

@@ -43,7 +43,7 @@ const ROUND: Duration = Duration::from_secs(3);
 pub(crate) struct Moves {
     outgoing: Mutex<BTreeMap<SessionId, Arc<OutgoingMove>>>,
     incoming: Mutex<BTreeMap<SessionId, Arc<IncomingMove>>>,
-    /// Cancelled when another membership begins.
+    /// Cancelled when the membership ends, or another one begins.
     membership: Mutex<CancellationToken>,
 }
 
@@ -51,6 +51,11 @@ impl Moves {
     /// Whether a session moves here. The cluster may name this member as its owner before it runs.
     pub(crate) fn is_coming(&self, id: SessionId) -> bool {
         self.incoming().get(&id).is_some_and(|incoming| incoming.is_coming())
+    }
+
+    /// Ends the tasks of the membership.
+    pub(crate) fn leave(&self) {
+        self.renew();
     }
 
     fn outgoing(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<OutgoingMove>>> {

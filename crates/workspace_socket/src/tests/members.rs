@@ -314,3 +314,41 @@ async fn what_fails_on_another_member_names_it() {
     assert!(words.starts_with("the working directory /nope"), "{words}");
     pair.shut_down().await;
 }
+
+#[tokio::test]
+async fn the_end_of_a_hidden_session_is_told_to_its_viewer_at_another_member() {
+    let pair = Pair::new().await;
+    let mut there = pair.owner.client().await;
+    let open = json!({"type": "open_terminal", "working_dir": pair.owner.dir(), "command": "cat",
+        "hidden": true});
+    let id = there.ask(open, "terminal_opened").await["session"]["id"].clone();
+    let mut client = pair.entry.client().await;
+    client.ask(json!({"type": "attach", "session_id": id}), "attached").await;
+    there.ask(json!({"type": "kill_session", "session_id": id}), "session_killed").await;
+    assert_eq!(client.hear_of("session_killed").await["session_id"], id);
+    pair.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_client_whose_attach_is_refused_stays_attached_at_the_other_member() {
+    let pair = Pair::new().await;
+    let (mut client, id) = pair.cat().await;
+    let unknown = "00000000-0000-4000-8000-000000000009";
+    client.ask(json!({"type": "attach", "session_id": unknown}), "session_unknown").await;
+    client.say(json!({"type": "terminal_input", "session_id": id, "data": "hello\r"}));
+    hear_words(&mut client, "hello", 2).await;
+    pair.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_a_machine_runs_has_no_node_id_once_it_has_left() {
+    let pair = Pair::new().await;
+    let mut client = pair.entry.client().await;
+    let open = json!({"type": "open_terminal", "working_dir": pair.entry.dir(), "command": "cat"});
+    let opened = client.ask(open, "terminal_opened").await;
+    assert_eq!(opened["session"]["node_id"], "node-2", "{opened}");
+    pair.entry.socket.leave();
+    let listed = client.ask(json!({"type": "list_sessions"}), "session_list").await;
+    assert_eq!(listed["sessions"][0]["node_id"], Value::Null, "{listed}");
+    pair.shut_down().await;
+}

@@ -106,7 +106,8 @@ fn the_keys_that_are_not_revoked() {
             key: Some(format!("wk_{}", "0123456789abcdef".repeat(4))),
             ..key("k-4", "phone")
         };
-        app.handle(at(21), Event::KeyChanged(Box::new(PageNews::KeyMade(Ok(made)))));
+        let news = Box::new(PageNews::KeyMade(Ok(made)));
+        app.handle(at(21), Event::KeyChanged { server: 0, news });
     });
 }
 

@@ -92,7 +92,7 @@ impl Question {
     }
 
     /// Adds a text to this question, before what it has already.
-    pub(crate) fn followed_by(mut self, text: &str) -> Self {
+    pub(crate) fn preceded_by(mut self, text: &str) -> Self {
         self.text = joined(text, &self.text);
         self
     }
@@ -175,7 +175,7 @@ mod tests {
         let (_directory, path) = file("a.bin", b"\x89PNG\r\n\x1a\nrest");
         let mut question = Question::default();
         question.add(&path).unwrap();
-        let content = question.followed_by("what is it?").content();
+        let content = question.preceded_by("what is it?").content();
         let url = "data:image/png;base64,iVBORw0KGgpyZXN0";
         let expected = json!([
             {"type": "text", "text": "what is it?"},

@@ -174,7 +174,7 @@ impl Talk {
             Line::Nothing => {}
             Line::Message(text) => {
                 let files = std::mem::take(&mut self.files);
-                self.conversation.ask(&files.followed_by(&text));
+                self.conversation.ask(&files.preceded_by(&text));
                 return Ok(Next::Answer);
             }
             Line::Model(None) => runtime.block_on(self.list_models())?,

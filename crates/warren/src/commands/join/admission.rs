@@ -1,7 +1,5 @@
 //! The exchange of an invitation's secret for a key, at the server that made it.
 
-use std::time::Duration;
-
 use anyhow::bail;
 use client::{
     ClientError, Warren,
@@ -12,12 +10,9 @@ use tokio::time::timeout;
 
 use super::{
     joined::{JoinedServer, JoinedServers},
-    whereabouts::announced,
+    whereabouts::{ATTEMPT, announced, is_elsewhere},
 };
 use crate::commands::{note, say, table::plain};
-
-/// The longest time of an attempt at one address.
-const ATTEMPT: Duration = Duration::from_secs(8);
 
 /// Joins, and remembers the server.
 pub(super) async fn join(
@@ -93,8 +88,7 @@ async fn first_of(
         let late = || ClientError::Late { url: url.clone(), after: ATTEMPT };
         match timeout(ATTEMPT, warren.join(secret, machine)).await.unwrap_or_else(|_| Err(late())) {
             Ok(answer) => return Ok(Some((url.clone(), answer))),
-            Err(error) if error.is_unreachable() => failed.push(error),
-            Err(error @ ClientError::NotTheServer { .. }) => failed.push(error),
+            Err(error) if is_elsewhere(&error) => failed.push(error),
             // The server itself has refused.
             Err(error) => return Err(error.into()),
         }

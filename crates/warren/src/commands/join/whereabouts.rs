@@ -1,15 +1,20 @@
 //! The present places of joined servers: the last ones, or those that mDNS finds.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use base::Secret;
-use client::{Warren, invitation::ServerId};
+use client::{ClientError, Warren, invitation::ServerId};
 use discovery::{BROWSE_FOR, Service, browse};
 use url::Url;
 use worker::{RoamingDialer, ServerTarget, Whereabouts, roaming::BoxFuture};
 
 use super::joined::{JoinedServer, JoinedServers};
 
+/// The longest time of an attempt at one address.
+pub(super) const ATTEMPT: Duration = Duration::from_secs(8);
 /// The most addresses of mDNS that are tried: anybody can claim to be the server.
 const MOST_FOUND: usize = 16;
 
@@ -30,6 +35,17 @@ pub(crate) fn lent_to(
         places.push((first, Arc::new(JoinedPlace { server, joined_servers: all.clone(), urls })));
     }
     Ok((targets, RoamingDialer::new(places)))
+}
+
+/// Whether an attempt at an address failed because the server is not there: another address may have it.
+pub(super) fn is_elsewhere(error: &ClientError) -> bool {
+    let is_another = matches!(
+        error,
+        ClientError::NotTheServer { .. }
+            | ClientError::NoWarren { .. }
+            | ClientError::NoRooms { .. }
+    );
+    error.is_unreachable() || is_another
 }
 
 /// The URLs under which mDNS finds a server with this id, with TLS or without. Anybody can claim the id.

@@ -5,12 +5,11 @@
 //! - `find`: finds a program; `advice`: how to get one; `program`: programs whose flags are known
 //! - `part`: one program with its models; `offer`: a file as a model to serve; `folders`: models that are no GGUF
 //!   files
-//! - `fleet`: all of them, lent, and their folders followed
+//! - `worker_engines`: all of them, lent, and their folders followed
 //! - `survey`: the same for `warren doctor`, without starting anything
 
 mod advice;
 mod find;
-mod fleet;
 mod folders;
 mod memory;
 mod offer;
@@ -19,8 +18,9 @@ mod program;
 mod survey;
 mod wanted;
 mod wishes;
+mod worker_engines;
 
 pub(crate) use self::{
-    fleet::{Fleet, LOADS_AT_ONCE, MAX_CONCURRENT, OfferedModel},
     survey::{SurveyedEngine, survey},
+    worker_engines::{LOADS_AT_ONCE, MAX_CONCURRENT, OfferedModel, WorkerEngines},
 };

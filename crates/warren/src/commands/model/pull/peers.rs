@@ -31,7 +31,7 @@ pub(super) async fn pull(
     match fetch(&warren, id, json).await {
         Ok(()) => Ok(true),
         Err(error) => {
-            note(&format!("peers did not give it: {error:#}; asking the hub"));
+            note(&format!("peers did not give it: {error:#}"));
             Ok(false)
         }
     }

@@ -1,5 +1,7 @@
 //! The turn of an agent that answers a prompt, and how it ends.
 
+use std::collections::VecDeque;
+
 use anyhow::bail;
 use client::workspace::{Ending, SessionView};
 use protocol::workspace::{AgentEvent, SessionInfo, SessionStatus, TurnOutcome};
@@ -9,6 +11,10 @@ use crate::commands::{
     table::plain,
     workspace::{short, terms::called},
 };
+
+/// The most events that are kept until the prompt is acknowledged. Of more, the oldest are dropped: they are most
+/// likely of an earlier turn.
+const MOST_EARLY: usize = 4096;
 
 /// The output of the turn.
 #[derive(Debug, PartialEq)]
@@ -22,7 +28,7 @@ pub(super) struct OwnTurn<'a> {
     session: &'a SessionInfo,
     which: Which,
     /// The events that came before the number of the turn was known.
-    early: Vec<AgentEvent>,
+    early: VecDeque<AgentEvent>,
     has_begun: bool,
     ended: Option<Result<(), String>>,
     /// Whether the connection is a new one, over which the state of the session has not come yet.
@@ -46,7 +52,7 @@ impl<'a> OwnTurn<'a> {
         Self {
             session,
             which: Which::Unknown,
-            early: Vec::new(),
+            early: VecDeque::new(),
             has_begun: false,
             ended: None,
             is_back: false,
@@ -113,7 +119,10 @@ impl<'a> OwnTurn<'a> {
         self.rests_since = None;
         match (self.which, &event) {
             (Which::Unknown, _) => {
-                self.early.push(event);
+                if self.early.len() >= MOST_EARLY {
+                    self.early.pop_front();
+                }
+                self.early.push_back(event);
                 return None;
             }
             (Which::Next { .. }, AgentEvent::TurnEnded { .. }) => {
@@ -227,6 +236,21 @@ mod tests {
         for taken in 0..=8 {
             assert_eq!(answer(SessionStatus::Running, seen(taken)), mine(), "{taken}");
         }
+    }
+
+    #[test]
+    fn no_more_events_are_kept_before_the_acknowledgement_than_the_bound() {
+        let session = session();
+        let mut own = OwnTurn::of(&session);
+        for _ in 0..2 * MOST_EARLY {
+            own.take(said("of before"), Instant::now()).unwrap();
+        }
+        assert_eq!(own.early.len(), MOST_EARLY);
+        for seen in [started(3), done(3)] {
+            own.take(seen, Instant::now()).unwrap();
+        }
+        own.take(SessionView::Taken { turn: Some(3) }, Instant::now()).unwrap();
+        assert_eq!(own.ended(), Some(Ok(())));
     }
 
     #[test]

@@ -43,7 +43,7 @@ const MOST_NAMED: usize = 8;
 
 /// All model engines of a worker.
 #[derive(Debug)]
-pub(crate) struct Fleet {
+pub(crate) struct WorkerEngines {
     engines: Engines,
     parts: Arc<Mutex<Vec<Part>>>,
     /// The memory for all models together, in bytes.
@@ -70,7 +70,7 @@ pub(crate) struct OfferedModel {
     pub(crate) facts: ModelFacts,
 }
 
-impl Fleet {
+impl WorkerEngines {
     /// Finds the programs and the models. Takes the folders among `--models` out of the options. `None` if
     /// there is nothing to lend: other backends are named, or no engine is named and a program is missing.
     ///
@@ -93,11 +93,11 @@ impl Fleet {
         let lent = lent(&engines, &parts);
         let parts = Arc::new(Mutex::new(parts));
         let last_look = Mutex::default();
-        let fleet = Self { engines, parts, memory, is_named, lent, last_look };
-        let stock = fleet.look().await?;
-        fleet.refuse_what_is_no_model(&stock)?;
-        fleet.take(stock);
-        Ok(Some(fleet))
+        let worker_engines = Self { engines, parts, memory, is_named, lent, last_look };
+        let stock = worker_engines.look().await?;
+        worker_engines.refuse_what_is_no_model(&stock)?;
+        worker_engines.take(stock);
+        Ok(Some(worker_engines))
     }
 
     /// Whether people named engines: then model servers that run here are not looked for.
