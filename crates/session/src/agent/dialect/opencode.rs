@@ -184,7 +184,7 @@ pub(super) fn model(settings: &Settings) -> Option<String> {
     }
 }
 
-/// Adds the settings for a gateway and the MCP servers. Over ACP the program is told of the servers later,
+/// Adds the settings for a gateway and the MCP servers. Over ACP the program gets the servers later,
 /// and must not start them twice; but only these settings can name its model.
 pub(super) fn configure(settings: &Settings, over_acp: bool, launch: &mut Launch) {
     let mut object = Map::new();
