@@ -69,7 +69,8 @@ impl TeamRequests {
             Ok(ToOutpost::Call) => self.outposts.called(from),
             Ok(first) => {
                 let (queue, host) = (Arc::clone(&self.queue), Arc::clone(&self.host));
-                let hosting = OutpostEnd { owner: from.to_owned(), queue, host };
+                let (owner, makings) = (from.to_owned(), Arc::clone(&self.outposts.makings));
+                let hosting = OutpostEnd { owner, queue, host, makings };
                 hosting.serve(&self.outposts.lines, first, line).await;
             }
             Err(why) => tracing::debug!(from, why, "a line of a team's owner"),

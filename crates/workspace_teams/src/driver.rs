@@ -157,9 +157,10 @@ impl Driver {
 
     /// Feeds these inputs to the machine, stores the changes and carries out the effects.
     async fn round(&mut self, queue: &Arc<Queue>, inputs: Vec<Input>) -> Result<(), ()> {
-        // A machine that is ahead of the store is rebuilt before it is asked anything.
+        // A machine that is ahead of the store is rebuilt first. If that fails, it is asked all the same,
+        // since only a call knows how to tell its caller; nothing of its answer counts.
         let lost = if self.is_lost { self.find().await.err() } else { None };
-        let moment = now();
+        let (moment, news) = (now(), self.core.news.clone());
         let mut calls = vec![Call::of(std::mem::take(&mut self.first))];
         calls.extend(inputs.into_iter().map(|input| self.call(input, moment)));
         // Time-outs come last: an input of this round may answer a wait that would time out now.
@@ -172,6 +173,7 @@ impl Driver {
             None => self.records.write(changes).await,
         };
         if let Err(why) = stored {
+            self.core.news = news;
             self.fail(queue, calls, &why);
             return Err(());
         }

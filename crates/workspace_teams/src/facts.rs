@@ -62,10 +62,11 @@ impl Records {
     async fn facts(&self, kind: &'static str) -> Result<Vec<Fact>, StoreError> {
         let store = Arc::clone(&self.store);
         let facts = task::spawn_blocking(move || store.load_facts(kind)).await;
-        // The task fails only if the process ends or the store panicked.
+        // The task fails only if the process ends or the store panicked. It must not look as if there
+        // were no teams: their sessions would be ended.
         facts.unwrap_or_else(|error| {
-            tracing::error!(%error, "teams are not read");
-            Ok(Vec::new())
+            let database = "of this workspace's teams".to_owned();
+            Err(StoreError::Refused { database, source: Box::new(error) })
         })
     }
 
@@ -212,6 +213,25 @@ mod tests {
 
     fn forgotten(number: usize) -> Step {
         Step::Forget { kind: KIND.to_owned(), id: number.to_string() }
+    }
+
+    struct Panicking;
+
+    impl WorkspaceStore for Panicking {
+        fn load_facts(&self, _: &str) -> Result<Vec<Fact>, StoreError> {
+            panic!("a bug in the store")
+        }
+
+        fn change_facts(&self, _: &[Step]) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_that_panics_is_no_store_without_teams() {
+        let loaded = Records::new(Arc::new(Panicking)).load().await;
+        let words = base::error::chain(&loaded.err().unwrap());
+        assert!(words.contains("a bug in the store"), "{words}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ const EXCERPT: usize = 16 << 10;
 pub(crate) type Results = BTreeMap<Uuid, u64>;
 
 /// The results that leaders get as prompts, by leader.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct News {
     prompts: BTreeMap<Uuid, PromptState>,
     /// The results that each leader got in its present turn.
@@ -34,6 +34,7 @@ pub(crate) struct News {
 }
 
 /// How far a leader is with the prompt that has results for it.
+#[derive(Clone)]
 enum PromptState {
     /// The leader has a prompt with these results, and the prompt's turn has not begun.
     Given(Results),

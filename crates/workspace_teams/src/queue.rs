@@ -134,6 +134,21 @@ impl SessionNotice {
         }
     }
 
+    /// For the log, which must not have the agents' texts.
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Begun { .. } => "begun",
+            Self::NotTaken { .. } => "not taken",
+            Self::NewsBegun { .. } => "news begun",
+            Self::NewsNotTaken { .. } => "news not taken",
+            Self::Heard(_) => "heard",
+            Self::Started { .. } => "started",
+            Self::Ended { .. } => "ended",
+            Self::Gone { .. } => "gone",
+            Self::Left => "left",
+        }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             Self::Ended { text, .. } => text.len(),
@@ -175,7 +190,12 @@ impl Queue {
         let mut waiting = self.lock();
         if waiting.notices >= NOTICES {
             // Memory has a bound even if the store fails for days.
-            tracing::error!(told = ?notice, "teams are not told: too much waits to be written down");
+            let (what, session) = (notice.name(), notice.session().map(SessionId::from_uuid));
+            tracing::error!(
+                what,
+                ?session,
+                "teams are not told: too much waits to be written down"
+            );
             return;
         }
         let notice = fitted(notice, TEXT.saturating_sub(waiting.bytes));

@@ -214,7 +214,7 @@ impl Teams {
             return;
         };
         let (pending, answers) = (member.is_pending(), member.newest());
-        let turn = member.record.turn.take().map(|turn| turn.number);
+        let turn = member.record.turn.take().filter(|turn| !turn.reported).map(|turn| turn.number);
         member.record.gone_at = Some(at);
         // Nobody is left to read these messages, and a member that has ended owes no result for them.
         member.waiting.clear();

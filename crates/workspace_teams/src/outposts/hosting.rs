@@ -15,6 +15,7 @@ use workspace::Refusal;
 
 use super::{
     Line, Members,
+    making::Makings,
     message::{FromOutpost, Recruit, ToOutpost, read, write},
 };
 use crate::{
@@ -55,10 +56,12 @@ impl Lines {
 }
 
 /// The outpost's end of a line.
+#[derive(Clone)]
 pub(crate) struct OutpostEnd {
     pub(crate) owner: String,
     pub(crate) queue: Arc<Queue>,
     pub(crate) host: Arc<dyn TeamHost>,
+    pub(crate) makings: Arc<Makings>,
 }
 
 impl OutpostEnd {
@@ -98,7 +101,7 @@ impl OutpostEnd {
     }
 
     /// Makes a session, even if the line ends meanwhile; the owner then asks again on its next line.
-    async fn create(self: Arc<Self>, recruit: Recruit) -> FromOutpost {
+    async fn create(self, recruit: Recruit) -> FromOutpost {
         let session = recruit.session;
         match self.try_create(recruit).await {
             Ok(made) => FromOutpost::Created { session: Box::new(made) },
@@ -166,14 +169,9 @@ impl OpenLine {
                 self.roll(sessions.into_iter().collect(), is_complete, line).await?;
             }
             ToOutpost::Create(recruit) => {
-                let OutpostEnd { owner, queue, host } = &self.hosting;
-                let (owner, queue, host) = (owner.clone(), Arc::clone(queue), Arc::clone(host));
-                let making = Arc::new(OutpostEnd { owner, queue, host }).create(*recruit);
-                // A task of its own: the session is made even if the line ends.
-                let making = tokio::spawn(making);
-                creating.spawn(async move {
-                    making.await.unwrap_or(FromOutpost::Missing { sessions: Vec::new() })
-                });
+                let (hosting, session) = (&self.hosting, recruit.session.uuid());
+                let create = hosting.clone().create(*recruit);
+                creating.spawn(hosting.makings.begin(&hosting.owner, session, create));
             }
             ToOutpost::Deliver { session, message } => {
                 self.deliver(session, message, line).await?;
@@ -206,10 +204,25 @@ impl OpenLine {
         line.send(write(&FromOutpost::Missing { sessions: differences.missing }));
         // An owner that cannot read all of its teams may have forgotten some.
         if is_complete && !differences.surplus.is_empty() {
-            let surplus = differences.surplus.into_iter().map(SessionId::from_uuid).collect();
-            tokio::spawn(self.hosting.host.kill(surplus));
+            self.dismiss(differences.surplus);
         }
         Ok(())
+    }
+
+    /// Ends these sessions. One that is still being made ends as soon as it is there: its owner did
+    /// not wait for it.
+    fn dismiss(&self, sessions: Vec<Uuid>) {
+        let OutpostEnd { owner, host, makings, .. } = &self.hosting;
+        for &session in &sessions {
+            if let Some(making) = makings.get(owner, session) {
+                let host = Arc::clone(host);
+                tokio::spawn(async move {
+                    making.await;
+                    host.kill(vec![SessionId::from_uuid(session)]).await;
+                });
+            }
+        }
+        tokio::spawn(host.kill(sessions.into_iter().map(SessionId::from_uuid).collect()));
     }
 
     async fn deliver(

@@ -5,9 +5,11 @@
 //! - [`Members`], [`Line`]: the cluster, as teams use it
 //! - [`Outposts`]: all stations; `station`: one of them
 //! - `hosting`: the outpost's end of a line, which serves the owner of a team that has sessions here
+//! - `making`: the sessions that are being made for owners
 //! - `message`: the messages of a line
 
 pub(crate) mod hosting;
+mod making;
 pub(crate) mod message;
 mod station;
 
@@ -29,6 +31,7 @@ use workspace::{NewSession, Refusal};
 
 use self::{
     hosting::{Lines, call_owners},
+    making::Makings,
     message::{Recruit, ToOutpost},
     station::Station,
 };
@@ -81,6 +84,8 @@ pub(crate) struct Outposts {
     stations: Mutex<BTreeMap<String, StationTask>>,
     /// The lines of the owners that have sessions here.
     pub(crate) lines: Arc<Lines>,
+    /// The sessions that are being made for these owners.
+    pub(crate) makings: Arc<Makings>,
     calling: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 

@@ -25,6 +25,8 @@ use crate::{delivery::Speaker, queue::ask};
 
 /// How often a station checks whether its member can be reached, and how long it waits after a line has ended.
 const LOOK: Duration = Duration::from_millis(500);
+/// How often a station checks whether a member that has left is back, unless there is something to do.
+const LOOK_FOR_LEFT: Duration = Duration::from_secs(30);
 /// How long a station waits after the outpost sent a message that cannot be read.
 const STRANGE: Duration = Duration::from_secs(30);
 /// The pause after a report could not be stored, before it is tried again.
@@ -135,8 +137,10 @@ impl Station {
                 // A member that is only away keeps its sessions.
                 if members.has_left(&self.node).await {
                     self.lost().await;
+                    let _late = timeout(LOOK_FOR_LEFT, self.rung.notified()).await;
+                } else {
+                    sleep(LOOK).await;
                 }
-                sleep(LOOK).await;
                 continue;
             }
             let end = self.serve(&*members).await;

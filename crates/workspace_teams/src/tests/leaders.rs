@@ -115,6 +115,46 @@ async fn news_of_a_turn_that_the_daemons_death_ended_are_delivered_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_result_whose_wait_failed_with_the_store_is_still_told() {
+    let (rig, team) = Rig::with_team().await;
+    let leader = team.leader_session_id;
+    let ann = assign(&rig, &team, "work").await;
+    rig.relay(team.id, ann, None, "look at this").await.unwrap();
+    rig.begin(leader).await;
+    let waited = rig.wait(&format!(r#""team_id":"{}","timeout_ms":10"#, team.id)).await;
+    rig.begin(ann).await;
+    rig.end(ann, true, "done").await;
+    rig.store.fail_writes(true);
+    let resume = format!(
+        r#"{{"type":"team_wait","team_id":"{}","wait_id":"{}"}}"#,
+        team.id,
+        waited.wait_id.unwrap()
+    );
+    let refused = rig.say(&resume).await.unwrap_err().to_string();
+    assert!(refused.contains("cannot be written down"), "{refused}");
+    rig.store.fail_writes(false);
+    rig.end(leader, true, "I see").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(rig.given(leader), [format!("[team: worker, session {ann}, is done]\n\ndone")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_turn_ends_while_the_store_fails_is_not_told_twice() {
+    let rig = Rig::start().await;
+    let (team, news) = with_news(&rig).await;
+    let leader = team.leader_session_id;
+    is_idle(&rig, leader);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(rig.begin(leader).await, news);
+    rig.store.fail_writes(true);
+    rig.end_unheard(leader, true, "I see");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    rig.store.fail_writes(false);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(rig.given(leader).is_empty(), "{:?}", rig.given(leader));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_worker_gives_no_work_to_others() {
     let (rig, team) = Rig::with_team().await;
     let ann = rig.spawn(team.id).await;

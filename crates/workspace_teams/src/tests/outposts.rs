@@ -1,7 +1,10 @@
 //! Two daemons of a cluster, with lines in memory: teams on one, outposts on the other.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -42,6 +45,8 @@ struct Link {
     serving: Mutex<Vec<JoinHandle<()>>>,
     /// The texts that the other end has sent over all lines.
     heard: Arc<Mutex<Vec<String>>>,
+    /// How often it was asked whether a member has left.
+    asked: AtomicUsize,
 }
 
 struct End {
@@ -66,8 +71,8 @@ impl Line for End {
 impl Link {
     fn new(own_name: &'static str) -> Arc<Self> {
         let (weather, far) = (Mutex::new(Weather::Fine), Mutex::default());
-        let (serving, heard) = (Mutex::default(), Arc::default());
-        Arc::new(Self { weather, far, own_name, serving, heard })
+        let (serving, heard, asked) = (Mutex::default(), Arc::default(), AtomicUsize::new(0));
+        Arc::new(Self { weather, far, own_name, serving, heard, asked })
     }
 
     fn is(&self, weather: Weather) {
@@ -104,6 +109,7 @@ impl Members for Link {
     }
 
     fn has_left<'a>(&'a self, _: &'a str) -> BoxFuture<'a, bool> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         async { self.weather() == Weather::Left }.boxed()
     }
 
@@ -290,6 +296,46 @@ async fn a_session_is_made_once_when_the_line_is_cut_meanwhile_and_refused_after
     let words = two.spawn().await.unwrap_err().to_string();
     assert_eq!(words, "FAR: it did not answer within 60s");
     assert_eq!(all(&two), [made]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_takes_long_is_made_once_however_often_the_line_is_cut() {
+    let two = Two::new().await;
+    two.far.sessions.lock().creation = Duration::from_secs(20);
+    let (made, ()) = tokio::join!(two.spawn(), async {
+        for _ in 0..5 {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            two.link.cut();
+        }
+    });
+    let made = made.unwrap();
+    let all: Vec<_> = two.far.sessions.lock().all.keys().copied().collect();
+    assert_eq!(all, [made]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_took_too_long_does_not_stay() {
+    let two = Two::new().await;
+    two.far.sessions.lock().creation = Duration::from_secs(90);
+    let words = two.spawn().await.unwrap_err().to_string();
+    assert_eq!(words, "FAR: it did not answer within 60s");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(two.far.sessions.lock().all.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_has_left_is_asked_for_rarely() {
+    let two = Two::new().await;
+    let worker = two.spawn().await.unwrap();
+    two.link.is(Weather::Left);
+    two.has_lost(worker).await;
+    let before = two.link.asked.load(Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let asked = two.link.asked.load(Ordering::Relaxed) - before;
+    assert!(asked <= 11, "{asked}");
+    // Once it is back, a worker is made there at once.
+    two.link.is(Weather::Fine);
+    two.spawn().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

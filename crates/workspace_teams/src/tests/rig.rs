@@ -2,7 +2,8 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, Weak},
+    time::Duration,
 };
 
 use ::session::team::Limits;
@@ -52,8 +53,10 @@ pub(super) struct Rig {
 }
 
 /// The sessions, and the events that clients were sent.
-#[derive(Default)]
-pub(super) struct Sessions(Mutex<FakeSessions>);
+pub(super) struct Sessions {
+    state: Mutex<FakeSessions>,
+    this: Weak<Self>,
+}
 
 #[derive(Default)]
 pub(super) struct FakeSessions {
@@ -61,6 +64,8 @@ pub(super) struct FakeSessions {
     pub(super) events: Vec<Event>,
     /// Whether requests for new sessions are refused.
     pub(super) refuses: bool,
+    /// How long a new session takes.
+    pub(super) creation: Duration,
     last: u128,
 }
 
@@ -85,8 +90,7 @@ impl Rig {
     }
 
     pub(super) async fn within(limits: Limits) -> Self {
-        let (store, sessions) = (Arc::new(VolatileStore::default()), Arc::new(Sessions::default()));
-        Self::go_on(store, sessions, limits).await
+        Self::go_on(Arc::new(VolatileStore::default()), Sessions::new(), limits).await
     }
 
     async fn go_on(store: Arc<VolatileStore>, sessions: Arc<Sessions>, limits: Limits) -> Self {
@@ -260,8 +264,12 @@ impl Drop for Rig {
 }
 
 impl Sessions {
+    fn new() -> Arc<Self> {
+        Arc::new_cyclic(|this| Self { state: Mutex::default(), this: this.clone() })
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, FakeSessions> {
-        self.0.lock().unwrap()
+        self.state.lock().unwrap()
     }
 }
 
@@ -306,8 +314,17 @@ impl TeamHost for Sessions {
         let facts = new.facts(id, dir, user).unwrap();
         let (info, prompts) = (info(&facts), VecDeque::new());
         let session = FakeSession { facts, prompts, is_full: false, is_idle: true, turn: 0 };
-        state.all.insert(info.id, session);
-        async { Ok(info) }.boxed()
+        if state.creation.is_zero() {
+            state.all.insert(info.id, session);
+            return async { Ok(info) }.boxed();
+        }
+        let (creation, sessions) = (state.creation, self.this.clone());
+        async move {
+            tokio::time::sleep(creation).await;
+            sessions.upgrade().unwrap().lock().all.insert(info.id, session);
+            Ok(info)
+        }
+        .boxed()
     }
 
     fn info(&self, session: SessionId) -> Option<SessionInfo> {

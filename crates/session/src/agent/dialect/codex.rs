@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{
     json::{from_state, number, owned, part, readable, text, to_state},
     run::Run,
+    started::StartedTools,
     words,
 };
 use crate::agent::{
@@ -29,13 +30,10 @@ pub(crate) struct Codex {
     run: Run,
     /// The usage of the thread so far.
     used: Usage,
-    started: Vec<String>,
+    started: StartedTools,
 }
 
 const KEY: &str = "AGENT_GATEWAY_KEY";
-
-/// The most tool uses that are remembered as begun. The program may never report the end of a tool use.
-const MAX_STARTED: usize = 256;
 
 const RESERVED: [&str; 12] = [
     "json",
@@ -56,7 +54,7 @@ impl Codex {
     pub(crate) fn new(settings: Settings) -> Result<Self, BadSettings> {
         settings.check(&RESERVED)?;
         check_variables(&settings.mcp_servers)?;
-        Ok(Self { used: settings.used, settings, run: Run::default(), started: Vec::new() })
+        Ok(Self { used: settings.used, settings, run: Run::default(), started: <_>::default() })
     }
 
     fn args(&self) -> Vec<String> {
@@ -149,13 +147,11 @@ impl Codex {
     fn tool(&mut self, item: &Value, kind: &str, is_done: bool) -> Vec<AgentOutput> {
         let id = owned(item, "/id");
         let mut outputs = Vec::new();
-        if !self.started.contains(&id) {
+        if self.started.begin(&id) {
             outputs.push(AgentOutput::tool_started(&id, &tool_name(item, kind), tool_input(item)));
-            self.started.truncate(MAX_STARTED - 1);
-            self.started.insert(0, id.clone());
         }
         if is_done {
-            self.started.retain(|started| *started != id);
+            self.started.end(&id);
             outputs.push(AgentOutput::tool_finished(&id, went_well(item), tool_output(item)));
         }
         outputs

@@ -7,6 +7,7 @@
 //! - `claude`, `codex`, `gemini`, `opencode`: one kind of program each; `run`: code shared by the
 //!   last three
 //! - `acp`: any program that speaks the Agent Client Protocol
+//! - `started`: the tool uses that have begun
 //! - `json`, `words`: read JSON lines and text that the programs print
 
 mod acp;
@@ -18,6 +19,7 @@ mod json;
 mod opencode;
 mod providers;
 mod run;
+mod started;
 #[cfg(test)]
 mod tests;
 pub(crate) mod words;

@@ -72,7 +72,7 @@ impl Opencode {
     fn with(&self, args: Vec<String>) -> Launch {
         let program = self.settings.program.clone().unwrap_or_else(|| "opencode".to_owned());
         let mut launch = Launch { program, args, ..Launch::default() };
-        configure(&self.settings, true, &mut launch);
+        configure(&self.settings, false, &mut launch);
         launch
     }
 
@@ -184,9 +184,9 @@ pub(super) fn model(settings: &Settings) -> Option<String> {
     }
 }
 
-/// Adds the settings for a gateway and, if `with_servers`, for the MCP servers. A program that gets the
-/// servers in another way must not start them twice.
-pub(super) fn configure(settings: &Settings, with_servers: bool, launch: &mut Launch) {
+/// Adds the settings for a gateway and the MCP servers. Over ACP the program gets the servers later,
+/// and must not start them twice; but only these settings can name its model.
+pub(super) fn configure(settings: &Settings, over_acp: bool, launch: &mut Launch) {
     let mut object = Map::new();
     if let Some(gateway) = &settings.gateway {
         let url = format!("{}/v1", gateway.base_url.trim_end_matches('/'));
@@ -197,9 +197,11 @@ pub(super) fn configure(settings: &Settings, with_servers: bool, launch: &mut La
             "models": { gateway.model.as_str(): {} },
         });
         object.insert("provider".to_owned(), json!({ "warren": provider }));
-        object.insert("model".to_owned(), json!(model(settings)));
     }
-    if with_servers && !settings.mcp_servers.is_empty() {
+    if let Some(model) = model(settings).filter(|_| over_acp || settings.gateway.is_some()) {
+        object.insert("model".to_owned(), json!(model));
+    }
+    if !over_acp && !settings.mcp_servers.is_empty() {
         object.insert("mcp".to_owned(), servers(settings));
     }
     if !object.is_empty() {

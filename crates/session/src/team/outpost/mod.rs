@@ -30,6 +30,9 @@ const MESSAGES: usize = 16;
 /// The most reports about one session that wait for the owner. Beyond that, the oldest report about a turn is
 /// dropped.
 pub const REPORTS: usize = 1024;
+/// The most of these that are not about a turn, so that they are never dropped. Beyond that, no message is
+/// taken, since each causes one. The rest is for the newest turn and the end of the session.
+const LASTING: usize = REPORTS - 2;
 /// The most bytes of text in one report.
 const TEXT: usize = 1 << 20;
 /// The most bytes of text in all reports.
@@ -154,7 +157,7 @@ impl Outpost {
         if message.seq <= seat.facts.taken {
             return (Receipt::Noted, Vec::new());
         }
-        if seat.messages.len() >= MESSAGES {
+        if seat.messages.len() >= MESSAGES || seat.lasting_reports() >= LASTING {
             return (Receipt::NoRoom, Vec::new());
         }
         seat.facts.taken = message.seq;
@@ -261,11 +264,10 @@ impl Outpost {
         let Some(seat) = seat else { return Vec::new() };
         let left = seat.reports.split_off(&number.saturating_add(1));
         let heard = std::mem::replace(&mut seat.reports, left);
+        self.report_bytes -= heard.values().map(Report::bytes).sum::<usize>();
         if seat.facts.is_gone && seat.reports.is_empty() {
-            self.report_bytes -= heard.values().map(Report::bytes).sum::<usize>();
             return self.remove(session);
         }
-        self.report_bytes -= heard.values().map(Report::bytes).sum::<usize>();
         let key = |number| Effect::Keep(Change::RemoveSeat(SeatKey::report(session, number)));
         heard.into_keys().map(key).collect()
     }
@@ -386,6 +388,13 @@ impl Seat {
     fn new(facts: SeatFacts) -> Self {
         let (messages, reports) = (BTreeMap::new(), BTreeMap::new());
         Self { facts, messages, reports, delivered: None, is_full: false }
+    }
+
+    /// The number of reports that are never dropped, including one for each message: that it has
+    /// begun its turn.
+    fn lasting_reports(&self) -> usize {
+        let lasting = self.reports.values().filter(|report| !report.is_of_turn());
+        lasting.count() + self.messages.len()
     }
 
     /// Drops the oldest report about a turn if too many wait.

@@ -174,6 +174,20 @@ fn a_session_without_room_is_given_its_message_again_when_its_turn_ends() {
 }
 
 #[test]
+fn an_owner_that_acknowledges_nothing_gives_no_more_messages() {
+    let mut shell = Shell::with_ann();
+    for seq in 1..=LASTING as u64 {
+        assert_eq!(shell.send(seq), Receipt::Noted);
+        shell.turn(seq, seq, "done");
+    }
+    let next = LASTING as u64 + 1;
+    assert_eq!(shell.send(next), Receipt::NoRoom);
+    assert_eq!(shell.due().len(), REPORTS);
+    shell.heard(shell.outpost.reports(OWNER, &BTreeMap::new(), 1)[0].1);
+    assert_eq!(shell.send(next), Receipt::Noted);
+}
+
+#[test]
 fn messages_reports_texts_and_seats_are_bounded() {
     let mut shell = Shell::with_ann();
     for seq in 1..=MESSAGES as u64 {

@@ -134,6 +134,22 @@ fn a_session_that_ends_after_its_report_has_not_failed() {
 }
 
 #[test]
+fn a_turn_with_a_report_has_no_second_result_when_its_session_ends() {
+    let mut shell = Shell::with_team(Limits::default());
+    shell.start(ANN, 1);
+    shell.report(ANN, "done").unwrap();
+    shell.assign(ANN, "more");
+    shell.gone(ANN);
+    assert_eq!(shell.results.len(), 2, "the message got no answer");
+    let turns = shell.stored.values().filter_map(|record| match record {
+        Record::Result { result, .. } => Some((result.number, result.turn)),
+        _ => None,
+    });
+    assert_eq!(turns.collect::<Vec<_>>(), [(2, None)]);
+    shell.check();
+}
+
+#[test]
 fn work_in_progress_at_the_daemons_stop_has_failed() {
     let mut shell = Shell::with_team(Limits::default());
     shell.join(id(103)).unwrap();

@@ -1,8 +1,12 @@
 //! Recognises a terminal's answers among what is typed.
 
+use memchr::memchr2;
+
 use super::Kind;
 use crate::terminal::control::Control;
 
+const ESC: u8 = 0x1b;
+const BEL: u8 = 0x07;
 /// The length at which an unfinished answer is no longer held but taken for keys, in bytes.
 const LONGEST: usize = 4096;
 
@@ -27,7 +31,7 @@ pub(super) fn read(typed: &[u8]) -> Reading {
 }
 
 fn read_control(typed: &[u8]) -> Reading {
-    let end = typed.iter().skip(2).position(|byte| !matches!(byte, b' '..=b'?'));
+    let end = typed.iter().take(LONGEST).skip(2).position(|byte| !matches!(byte, b' '..=b'?'));
     let Some(length) = end.map(|end| end + 3) else { return begun(typed) };
     let sequence = std::str::from_utf8(&typed[..length]).ok();
     let kind = sequence.and_then(Control::read).and_then(|control| control_kind(&control));
@@ -35,9 +39,15 @@ fn read_control(typed: &[u8]) -> Reading {
 }
 
 fn read_text(typed: &[u8]) -> Reading {
-    let ends = |at: &usize| typed[*at] == 0x07 || typed[*at..].starts_with(b"\x1b\\");
-    let Some(end) = (2..typed.len()).find(ends) else { return begun(typed) };
-    let length = end + if typed[end] == 0x07 { 1 } else { 2 };
+    let text = typed.get(2..typed.len().min(LONGEST)).unwrap_or_default();
+    let Some(end) = memchr2(ESC, BEL, text).map(|end| end + 2) else { return begun(typed) };
+    let length = match typed[end..] {
+        [BEL, ..] => end + 1,
+        [ESC, b'\\', ..] => end + 2,
+        [ESC] => return begun(typed),
+        // This escape did not end the text: it began another sequence. So nothing is read twice.
+        _ => return Reading::Other,
+    };
     let kind = std::str::from_utf8(&typed[1..end]).ok().and_then(text_kind);
     kind.map_or(Reading::Other, |kind| Reading::Answer(kind, length))
 }

@@ -151,6 +151,8 @@ struct Owed {
     queries: VecDeque<(u64, Kind, Instant)>,
     /// The beginning of an answer whose end has not come.
     begun: Vec<u8>,
+    /// When that beginning is taken for keys: with Alt, `[` and `]` look like one.
+    begun_until: Option<Instant>,
 }
 
 /// Questions.
@@ -212,17 +214,20 @@ impl Queries {
 
     /// When to call [`Self::take_due`].
     pub fn due_at(&self) -> Option<Instant> {
-        self.open.iter().map(|open| open.until).min()
+        let begun = self.terminals.values().filter_map(|owed| owed.begun_until);
+        self.open.iter().map(|open| open.until).chain(begun).min()
     }
 
-    /// The answers to type for terminals that have been silent for too long. `is_alone`: no terminal is
-    /// attached.
+    /// The answers to type for terminals that have been silent for too long, and keys that were held
+    /// because they looked like the beginning of an answer. `is_alone`: no terminal is attached.
     pub fn take_due(&mut self, is_alone: bool, now: Instant) -> Vec<Bytes> {
         let (due, open): (VecDeque<_>, VecDeque<_>) =
             self.open.drain(..).partition(|open| open.until <= now);
         self.open = open;
         let own = due.into_iter().filter(|open| is_alone || open.kind.is_answered_everywhere());
-        own.filter_map(|open| open.own).map(Bytes::from).collect()
+        let own = own.filter_map(|open| open.own).map(Bytes::from);
+        let held = self.terminals.values_mut().filter_map(|owed| owed.take_held(now));
+        own.chain(held).collect()
     }
 
     /// The colour of text, background or cursor that a terminal reported last; otherwise white on black.
@@ -265,7 +270,8 @@ impl Queries {
                     rest = after;
                 }
                 Reading::Begun => {
-                    self.terminals.entry(client).or_default().begun = rest.to_vec();
+                    let owed = self.terminals.entry(client).or_default();
+                    (owed.begun, owed.begun_until) = (rest.to_vec(), Some(now + PATIENCE));
                     break;
                 }
                 Reading::Other => {
@@ -284,6 +290,7 @@ impl Queries {
         let owed = self.terminals.get_mut(&client)?;
         owed.queries.retain(|(_, _, until)| *until > now);
         let begun = std::mem::take(&mut owed.begun);
+        owed.begun_until = None;
         if owed.queries.is_empty() && begun.is_empty() {
             self.terminals.remove(&client);
             return None;
@@ -317,6 +324,14 @@ impl Queries {
         if end <= LONGEST_COLOUR {
             self.colours.insert(number, Bytes::copy_from_slice(&text[..end]));
         }
+    }
+}
+
+impl Owed {
+    /// The beginning of an answer, if its end has not come for too long.
+    fn take_held(&mut self, now: Instant) -> Option<Bytes> {
+        self.begun_until.take_if(|until| *until <= now)?;
+        Some(Bytes::from(std::mem::take(&mut self.begun)))
     }
 }
 

@@ -129,6 +129,31 @@ fn an_answer_is_known_among_keys_and_in_pieces() {
 }
 
 #[test]
+fn keys_that_look_like_the_beginning_of_an_answer_are_typed_after_a_while() {
+    let (mut queries, now) = (Queries::default(), Instant::now());
+    ask(&mut queries, "\x1b[6n", 1, None, now);
+    queries.sent(A, 1..=1, now);
+    assert_eq!(typed(&mut queries, A, "\x1b[", now), (String::new(), false));
+    assert_eq!(queries.due_at(), Some(now + PATIENCE));
+    assert_eq!(queries.take_due(false, now + PATIENCE / 2), Vec::<Bytes>::new());
+    assert_eq!(queries.take_due(false, now + PATIENCE), ["\x1b["]);
+    assert_eq!(queries.due_at(), None);
+    assert_eq!(typed(&mut queries, A, "A", now + PATIENCE), ("A".to_owned(), true));
+}
+
+#[test]
+fn a_flood_of_beginnings_is_read_once() {
+    let (mut queries, now) = (Queries::default(), Instant::now());
+    ask(&mut queries, "\x1b[6n", 1, None, now);
+    queries.sent(A, 1..=1, now);
+    for (beginning, more) in [("\x1b]", ""), ("\x1b[", ""), ("\x1bP", ""), ("\x1b", "]")] {
+        let flood = beginning.repeat(1 << 20) + more + "\x07";
+        // Read again and again from each beginning to the end, this would take hours.
+        assert_eq!(typed(&mut queries, A, &flood, now), (flood, true));
+    }
+}
+
+#[test]
 fn a_client_that_comes_back_answers_no_old_question() {
     let (mut queries, now) = (Queries::default(), Instant::now());
     ask(&mut queries, "\x1b[6n", 5, Some(A), now);

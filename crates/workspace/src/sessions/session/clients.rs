@@ -127,12 +127,12 @@ impl Session {
     /// Types what a client sent, without the answers of its terminal that the program does not expect. Returns whether
     /// this is typed now or later, and whether a person typed any of it.
     pub(crate) fn type_in(
-        &self,
+        self: &Arc<Self>,
         client: ClientId,
         keys: Bytes,
         now: Instant,
     ) -> Result<(TypingTime, bool), Refusal> {
-        let filtered = self.lock().queries.filter(viewer(client), keys, now);
+        let filtered = self.change(now, |state| state.queries.filter(viewer(client), keys, now));
         let typed = self.live()?.type_in(filtered.keys)?;
         Ok((typed, filtered.has_keys))
     }

@@ -105,6 +105,19 @@ async fn a_terminal_that_is_silent_or_leaves_is_answered_for() {
     assert_eq!(read(&heard), "\x1b[1;3R\x1b[?62;6;22c");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_key_that_looks_like_the_beginning_of_an_answer_is_typed_without_another_key() {
+    let (bare, id, feed, heard) = terminal();
+    let mut one = client(&bare, id, 1, None).await;
+    output(&feed, "asks\x1b[?u");
+    one.until("asks").await;
+    // Alt and `[`.
+    type_in(&bare, id, 1, "\x1b[");
+    assert_eq!(read(&heard), "");
+    time::sleep(PATIENCE + Duration::from_millis(10)).await;
+    assert_eq!(read(&heard), "\x1b[");
+}
+
 #[tokio::test]
 async fn a_flood_of_questions_gets_a_bounded_number_of_answers() {
     let (bare, id, feed, heard) = terminal();

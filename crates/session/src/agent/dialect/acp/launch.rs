@@ -90,7 +90,7 @@ fn gemini_launch(settings: &Settings) -> Launch {
 fn opencode_launch(settings: &Settings) -> Launch {
     let mut launch = Launch { program: "opencode".to_owned(), ..Launch::default() };
     launch.args = vec!["acp".to_owned()];
-    opencode::configure(settings, false, &mut launch);
+    opencode::configure(settings, true, &mut launch);
     launch
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::super::{
     json::{owned, part, readable, text},
+    started::StartedTools,
     words::Answer,
 };
 use crate::agent::{
@@ -22,12 +23,8 @@ pub(super) struct Updates {
     /// of the last turn.
     cost: Option<f64>,
     cost_before: f64,
-    /// The tool uses that have begun, newest first.
-    started: Vec<String>,
+    started: StartedTools,
 }
-
-/// The most tool uses that are remembered as begun. An agent may never report the end of a tool use.
-const MAX_STARTED: usize = 256;
 
 impl Updates {
     /// The state for a conversation with this cost so far.
@@ -113,14 +110,12 @@ impl Updates {
         let is_done = matches!(status, "completed" | "failed");
         let begins = is_done || text(update, "/sessionUpdate") == "tool_call";
         let mut outputs = Vec::new();
-        if begins && !self.started.contains(&id) {
+        if begins && self.started.begin(&id) {
             self.answer.clear();
-            self.started.truncate(MAX_STARTED - 1);
-            self.started.insert(0, id.clone());
             outputs.push(AgentOutput::tool_started(&id, name(update), part(update, "/rawInput")));
         }
         if is_done {
-            self.started.retain(|started| *started != id);
+            self.started.end(&id);
             outputs.push(AgentOutput::tool_finished(&id, status == "completed", output(update)));
         }
         outputs

@@ -205,6 +205,12 @@ impl Claude {
         AgentOutput::Event(AgentEvent::Text { text, delta, unasked })
     }
 
+    /// Whether the program says that it does not know the conversation. Its errors may have text of a
+    /// model's server, so only its own words count.
+    fn resume_was_refused(&self, said: &str) -> bool {
+        self.was_resumed && said.to_ascii_lowercase().contains("no conversation found")
+    }
+
     fn result(&mut self, line: &Value) -> Vec<AgentOutput> {
         let errors = errors(line);
         // Counted in any case, as the program reports the cost of the whole process.
@@ -212,7 +218,7 @@ impl Claude {
         let answer = self.answer.take();
         self.said_in_pieces = false;
         self.thought_in_pieces = false;
-        if self.was_resumed && errors.to_ascii_lowercase().contains("no conversation found") {
+        if self.resume_was_refused(&errors) {
             return vec![AgentOutput::ResumeRefused];
         }
         // Read before `ends` clears it.
@@ -421,8 +427,7 @@ impl Dialect for Claude {
 
     fn exited(&mut self, _exit: Exit, tail: &str) -> Vec<AgentOutput> {
         // Only the printed text shows this: the exit code is the same for every error.
-        let unknown = tail.to_ascii_lowercase().contains("no conversation found");
-        match self.was_resumed && unknown {
+        match self.resume_was_refused(tail) {
             true => vec![AgentOutput::ResumeRefused],
             false => Vec::new(),
         }

@@ -207,6 +207,18 @@ fn the_built_in_speakers_of_acp_find_the_gateway_but_are_told_of_servers_later()
 }
 
 #[test]
+fn opencode_over_acp_is_told_its_own_model_in_its_settings() {
+    let model = Some("anthropic/opus".to_owned());
+    let of_its_own = Settings { model, mcp_servers: vec![team()], ..settings() };
+    let acp = launch("opencode-acp", of_its_own.clone(), None);
+    assert_eq!(env(&acp, "OPENCODE_CONFIG"), Some("/private/opencode.json"));
+    assert_eq!(file(&acp, "opencode.json"), json!({"model":"anthropic/opus"}));
+    let run = launch("opencode", of_its_own, None);
+    assert!(run.args.contains(&"--model=anthropic/opus".to_owned()));
+    assert_eq!(file(&run, "opencode.json").get("model"), None);
+}
+
+#[test]
 fn each_says_in_its_own_way_what_may_be_done_unasked() {
     let ways = [
         ("claude", PermissionMode::AcceptEdits, "--permission-mode=acceptEdits"),
