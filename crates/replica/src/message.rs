@@ -178,6 +178,13 @@ pub struct Retired {
     pub floor: u64,
 }
 
+impl Last {
+    /// Whether every floor is of an incarnation in the context.
+    fn is_sound(&self) -> bool {
+        self.floors.0.iter().all(|dot| self.context.seen(dot.incarnation).is_some())
+    }
+}
+
 /// The keys and dots of the objects in some buckets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyList {
@@ -221,7 +228,10 @@ impl Message {
     fn is_sound(&self) -> bool {
         match self {
             Self::Delta { entry, .. } | Self::Repair { entry, .. } => entry.is_sound(),
-            Self::Batch(batch) => batch.entries.iter().all(|(_, entry)| entry.is_sound()),
+            Self::Batch(batch) => {
+                batch.entries.iter().all(|(_, entry)| entry.is_sound())
+                    && batch.last.as_ref().is_none_or(Last::is_sound)
+            }
             Self::Buckets(buckets) => buckets.len() == BUCKETS,
             _ => true,
         }
