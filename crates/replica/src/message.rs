@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bound,
+    config::MOST_INCARNATIONS,
     context::{Context, Seen},
     dot::{Dot, Incarnation},
     entry::{Entry, Key, NodeId},
@@ -17,8 +18,6 @@ use crate::{
 const MOST_BYTES: usize = 1024 * 1024;
 /// The most members that a digest names.
 pub(crate) const MOST_MEMBERS: usize = 1_024;
-/// The most incarnations that a message names.
-const MOST_INCARNATIONS: usize = 513;
 /// The most retired incarnations that a pull hands over.
 const MOST_RETIRED: usize = 65_536;
 /// The most entries or keys of one message.
