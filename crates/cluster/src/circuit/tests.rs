@@ -245,3 +245,19 @@ async fn a_far_end_that_ignores_the_window_is_cut_off() {
     }
     assert!(pair.b.lock()[A].circuits.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_member_has_so_many_circuits_open_here_and_own_ones_do_not_count() {
+    let mut pair = Pair::new(Echo);
+    pair.link(7);
+    let caller = || Caller { who: "key".to_owned(), role: Role::Write, member: None };
+    let own: Vec<_> =
+        (0..MOST_GUESTS).map(|_| pair.b.open(A, Service::Workspace, caller())).collect();
+    let opened = |number| {
+        pair.b.opened(A, number, caller(), false, Service::Workspace, None);
+        pair.b.lock()[A].guests()
+    };
+    assert_eq!(opened(0), 1, "beside {} own ones", own.len());
+    assert_eq!((1..MOST_GUESTS as u32).map(opened).last(), Some(MOST_GUESTS));
+    assert_eq!(opened(MOST_GUESTS as u32), MOST_GUESTS);
+}
