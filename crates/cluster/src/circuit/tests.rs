@@ -4,7 +4,10 @@ use bytes::Bytes;
 use tokio::{task::JoinHandle, time::advance};
 
 use super::*;
-use crate::circuit::end::{PIECE, Piece, WINDOW};
+use crate::{
+    circuit::end::{Piece, WINDOW},
+    link::frame::PIECE,
+};
 
 const A: &str = "machine-a";
 const B: &str = "machine-b";
