@@ -305,7 +305,7 @@ async fn transfers_that_the_peer_gave_up_end_and_are_listed_as_ended() {
     sends(&b, &link, &id).await;
     begin(&id);
     let again = (id.to_string(), "cancelled".to_owned());
-    assert_eq!(ended(), [again.clone()], "it was asked for again");
+    assert_eq!(ended(), std::slice::from_ref(&again), "it was asked for again");
     sends(&b, &link, &id).await;
     pass(601).await;
     begin(&WireId::from_random(8));
