@@ -1,11 +1,13 @@
 //! Messages between members of a workspace cluster: what is read is written and read again the same,
-//! and a member that gets it goes on within its bounds.
+//! and a member that gets it goes on within its bounds, and can read what it stored.
 #![no_main]
 
 use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
-use replica::{Config, Incarnation, Input, LinkId, Message, NodeId, Output, Replica, Stored};
+use replica::{
+    Config, Dot, Incarnation, Input, LargestDots, LinkId, Message, NodeId, Output, Replica, Stored,
+};
 
 /// An outputs' bound for one message: more would be a message that multiplies.
 const MOST_OUTPUTS: usize = 20_000;
@@ -19,10 +21,13 @@ fuzz_target!(|data: &[u8]| {
     let mut replica = Replica::new(config, 1, Incarnation(1), Stored::default(), now, wall);
     let link = LinkId(1);
     let up = Input::LinkUp { link, node: NodeId::from("b"), incarnation: Incarnation(2) };
-    for input in
-        [up, Input::Message { link, message: message.clone() }, Input::Message { link, message }]
-    {
+    // It begins a pull, which a batch may end.
+    let hint = Message::Hint(LargestDots(vec![Dot::new(Incarnation(2), 1)]));
+    let heard = [hint, message.clone(), message];
+    let heard = heard.map(|message| Input::Message { link, message });
+    for input in [up].into_iter().chain(heard) {
         let _ = replica.handle(now, wall, input);
+        replica.handle_timeout(now, wall);
         settle(&mut replica, now, wall);
     }
     replica.handle_timeout(now + Duration::from_secs(100), wall);
@@ -34,7 +39,11 @@ fn settle(replica: &mut Replica, now: Instant, wall: Duration) {
         assert!(count < MOST_OUTPUTS);
         match replica.poll_output() {
             None => return,
-            Some(Output::Keep { token, .. }) => {
+            Some(Output::Keep { token, facts }) => {
+                let rows = facts.iter().map(replica::Fact::to_bytes);
+                let rows: Vec<_> = rows.filter_map(|(name, row)| Some((name, row?))).collect();
+                let rows = rows.iter().map(|(name, row)| (&name[..], &row[..]));
+                assert!(Stored::from_bytes(rows).is_ok(), "what is stored is read");
                 let _ = replica.handle(now, wall, Input::Kept { token });
             }
             Some(_) => {}

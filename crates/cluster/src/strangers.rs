@@ -38,7 +38,7 @@ impl Strangers {
     pub(crate) fn failed(&self, from: ClientAddress) {
         let (mut failures, from) = (self.lock(), from.party());
         if failures.len() >= ADDRESSES && !failures.contains_key(&from) {
-            failures.pop_first();
+            forget_one(&mut failures);
         }
         let of_address = failures.entry(from).or_default();
         of_address.push_back(Instant::now());
@@ -54,6 +54,21 @@ impl Strangers {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ClientAddress, VecDeque<Instant>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets the address that is missed least: one without failures in the window, or else the one
+/// with the fewest, and of these the oldest. So many addresses do not lift the limit of another.
+fn forget_one(failures: &mut BTreeMap<ClientAddress, VecDeque<Instant>>) {
+    let now = Instant::now();
+    let worth = |of_address: &VecDeque<Instant>| {
+        let last = of_address.back().copied();
+        let counts = last.is_some_and(|last| now.duration_since(last) <= WINDOW);
+        (counts, of_address.len(), last)
+    };
+    let least = failures.iter().min_by_key(|(_, of_address)| worth(of_address));
+    if let Some(from) = least.map(|(from, _)| *from) {
+        failures.remove(&from);
     }
 }
 
@@ -77,6 +92,21 @@ mod tests {
         assert!(strangers.admit(from.by_proxy()), "strangers keep out only each other");
         advance(WINDOW + Duration::from_millis(1)).await;
         assert!(strangers.admit(from));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_addresses_do_not_lift_the_limit_of_one() {
+        let strangers = Strangers::default();
+        let address = |number: u32| ClientAddress::new(Ipv4Addr::from(number).into());
+        (0..FAILURES).for_each(|_| strangers.failed(address(1)));
+        for number in 2..2000 {
+            strangers.failed(address(number));
+        }
+        assert!(!strangers.admit(address(1)));
+        advance(WINDOW + Duration::from_millis(1)).await;
+        strangers.failed(address(2000));
+        strangers.failed(address(2001));
+        assert!(strangers.lock().contains_key(&address(2000)), "older ones go first");
     }
 
     #[tokio::test(start_paused = true)]

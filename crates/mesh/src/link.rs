@@ -31,6 +31,9 @@ pub(crate) use lanes::{Outgoing, Payload};
 /// milliseconds, so they are handled on a blocking thread.
 pub(crate) const INLINE_LIMIT: usize = 256 * 1024;
 
+/// The most of a reason why the other end closed that is kept, in bytes.
+pub(crate) const MAX_REASON: usize = 300;
+
 /// The connection under a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Carrier {

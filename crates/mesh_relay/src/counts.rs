@@ -27,8 +27,6 @@ pub struct Counts {
     pub untold: u64,
     /// How often a sender had to wait for its receiver, or for its rate.
     pub waits: u64,
-    /// Messages lost within the mesh relay. It loses none, so this stays 0.
-    pub dropped: u64,
 }
 
 /// A node, as `/peers` shows it to anyone.

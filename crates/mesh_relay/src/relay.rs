@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The longest message of a connection that has not registered, in bytes.
-const MAX_OF_A_STRANGER: usize = 64 * 1024;
+pub(crate) const MAX_OF_A_STRANGER: usize = 64 * 1024;
 
 /// Buffers are small, because a mesh relay keeps those of thousands of links that are mostly idle.
 const LIMITS: Limits = Limits {

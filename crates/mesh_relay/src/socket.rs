@@ -17,7 +17,7 @@ use wire::{Frame, Link, LinkError, Outbox, Utf8Bytes};
 
 use crate::{
     port::{Delivery, Goodbye},
-    relay::Shared,
+    relay::{MAX_OF_A_STRANGER, Shared},
     switchboard::{Challenge, Connection, ReceivedMessage, Standing},
 };
 
@@ -175,7 +175,8 @@ impl Socket<'_> {
         if standing.registered != self.registered {
             // Strangers may send only short messages.
             self.registered = standing.registered;
-            self.link.set_max_message(MAX_MESSAGE);
+            let most = if self.registered { MAX_MESSAGE } else { MAX_OF_A_STRANGER };
+            self.link.set_max_message(most);
         }
         if standing.pause < LEAST_PAUSE {
             return Ok(());

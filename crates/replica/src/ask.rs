@@ -181,22 +181,35 @@ impl Replica {
             // The answer refers to another list of retired incarnations.
             return self.begin_again(link);
         }
+        let refused = ask.refused;
         state.hinted.clear();
-        let has_room =
-            self.knowledge.unretired_after(&last.context) <= self.config.limits.incarnations;
-        if ask.refused || !has_room {
-            state.rest_until = Some(self.now + REST);
-            if !has_room {
-                self.notice_full("incarnations");
-            }
+        let full = self.full_after(last);
+        let rest_until = (refused || full.is_some()).then_some(self.now + REST);
+        if let Some(state) = self.links.get_mut(&link) {
+            state.rest_until = rest_until;
+        }
+        full.into_iter().for_each(|bound| self.notice_full(bound));
+        if rest_until.is_some() {
             return;
         }
-        state.rest_until = None;
         self.note_shown(link, last);
         if let Some(noted) = &last.listed {
             self.drop_unlisted(&ask.keys, last, noted);
         }
         self.join(link, last);
+    }
+
+    /// The bound that joining would exceed.
+    fn full_after(&self, last: &Last) -> Option<&'static str> {
+        let new = last.retired.iter().filter(|it| self.knowledge.get(it.incarnation).is_none());
+        let (in_use, new): (Vec<_>, Vec<_>) = new.partition(|it| self.is_in_use(it.incarnation));
+        let limits = &self.config.limits;
+        let unretired = self.knowledge.unretired_after(&last.context) + in_use.len();
+        if unretired > limits.incarnations {
+            return Some("incarnations");
+        }
+        let retired = self.knowledge.retired_count() + new.len();
+        (retired > limits.retired).then_some("retired incarnations")
     }
 
     fn note_shown(&mut self, link: LinkId, last: &Last) {
@@ -253,13 +266,20 @@ impl Replica {
             self.join_one(link, incarnation, seen);
         }
         for dot in &last.floors.0 {
-            if self.knowledge.raise_floor(dot.incarnation, dot.counter) {
-                self.note_changed(dot.incarnation);
-                self.cut_answers();
-            }
+            self.join_floor(*dot);
         }
-        for retired in &last.retired {
+        // The known ones come last: they need no room, since they may stay as they are.
+        let (known, new): (Vec<&Retired>, Vec<&Retired>) =
+            last.retired.iter().partition(|it| self.knowledge.get(it.incarnation).is_some());
+        for retired in new.into_iter().chain(known) {
             self.join_retired(link, retired);
+        }
+    }
+
+    fn join_floor(&mut self, dot: Dot) {
+        if self.knowledge.raise_floor(dot.incarnation, dot.counter) {
+            self.note_changed(dot.incarnation);
+            self.cut_answers();
         }
     }
 
@@ -268,10 +288,11 @@ impl Replica {
     fn join_retired(&mut self, link: LinkId, retired: &Retired) {
         let incarnation = retired.incarnation;
         self.join_one(link, incarnation, &retired.seen);
-        self.knowledge.raise_floor(incarnation, retired.floor);
+        self.join_floor(Dot::new(incarnation, retired.floor));
         let is_same =
             self.knowledge.get(incarnation).is_some_and(|record| record.seen == retired.seen);
-        if is_same && !self.is_in_use(incarnation) {
+        let has_room = self.knowledge.retired_count() < self.config.limits.retired;
+        if is_same && has_room && !self.is_in_use(incarnation) {
             self.retire(incarnation);
         }
     }

@@ -4,6 +4,12 @@ use std::time::Duration;
 
 use crate::entry::{MOST_VALUE_BYTES, NodeId};
 
+/// The most incarnations of one context or message that are accepted: one more than those that are
+/// not retired, since the own one is noted beyond their bound.
+pub(crate) const MOST_INCARNATIONS: usize = UNRETIRED + 1;
+/// The bound of the incarnations that are not retired. Members must not have different ones.
+const UNRETIRED: usize = 512;
+
 /// How a replica is set up.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -70,7 +76,7 @@ impl Default for Limits {
             tombstones: 16_384,
             holes: 256,
             pull_holes: 65_536,
-            incarnations: 512,
+            incarnations: UNRETIRED,
             retired: 65_536,
             batch_bytes: 256 * 1024,
             batch_entries: 4_096,

@@ -6,13 +6,12 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::{
     bound,
+    config::MOST_INCARNATIONS,
     dot::{Dot, Incarnation},
 };
 
 /// The most holes of one incarnation that are accepted from a message or a disk.
 const MOST_HOLES: usize = 65_537;
-/// The most incarnations of one context that are accepted.
-const MOST_INCARNATIONS: usize = 513;
 
 /// A range of counters, both ends included.
 pub(crate) type Range = (u64, u64);

@@ -100,8 +100,11 @@ impl Knowledge {
 
     /// How many incarnations would be unretired after joining `context`.
     pub(crate) fn unretired_after(&self, context: &Context) -> usize {
-        let new = context.iter().filter(|(incarnation, _)| !self.records.contains_key(incarnation));
-        self.unretired_count() + new.count()
+        let is_new = |(incarnation, seen): &(Incarnation, &Seen)| {
+            let record = self.records.get(incarnation);
+            record.is_none_or(|record| record.retired && record.seen.lacks(seen, u64::MAX))
+        };
+        self.unretired_count() + context.iter().filter(is_new).count()
     }
 
     /// How many holes the dot's incarnation would have after the write is noted.
@@ -129,9 +132,10 @@ impl Knowledge {
         }
     }
 
-    /// Raises a floor. Returns false if it was at least as high before.
+    /// Raises a floor. Returns false if it was at least as high before, or if no write of the
+    /// incarnation is noted: a record without writes could not be read again.
     pub(crate) fn raise_floor(&mut self, incarnation: Incarnation, counter: u64) -> bool {
-        let record = self.records.entry(incarnation).or_default();
+        let Some(record) = self.records.get_mut(&incarnation) else { return false };
         let raised = counter > record.floor;
         record.floor = record.floor.max(counter);
         raised

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bound,
+    config::MOST_INCARNATIONS,
     context::{Context, Seen},
     dot::{Dot, Incarnation},
     entry::{Entry, Key, NodeId},
@@ -17,8 +18,6 @@ use crate::{
 const MOST_BYTES: usize = 1024 * 1024;
 /// The most members that a digest names.
 pub(crate) const MOST_MEMBERS: usize = 1_024;
-/// The most incarnations that a message names.
-const MOST_INCARNATIONS: usize = 513;
 /// The most retired incarnations that a pull hands over.
 const MOST_RETIRED: usize = 65_536;
 /// The most entries or keys of one message.
@@ -178,6 +177,13 @@ pub struct Retired {
     pub floor: u64,
 }
 
+impl Last {
+    /// Whether every floor is of an incarnation in the context.
+    fn is_sound(&self) -> bool {
+        self.floors.0.iter().all(|dot| self.context.seen(dot.incarnation).is_some())
+    }
+}
+
 /// The keys and dots of the objects in some buckets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyList {
@@ -221,7 +227,10 @@ impl Message {
     fn is_sound(&self) -> bool {
         match self {
             Self::Delta { entry, .. } | Self::Repair { entry, .. } => entry.is_sound(),
-            Self::Batch(batch) => batch.entries.iter().all(|(_, entry)| entry.is_sound()),
+            Self::Batch(batch) => {
+                batch.entries.iter().all(|(_, entry)| entry.is_sound())
+                    && batch.last.as_ref().is_none_or(Last::is_sound)
+            }
             Self::Buckets(buckets) => buckets.len() == BUCKETS,
             _ => true,
         }

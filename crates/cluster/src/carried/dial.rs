@@ -7,11 +7,10 @@ use std::{
     time::Duration,
 };
 
-use base::{Backoff, NodeId};
+use base::NodeId;
 use bytes::Bytes;
 use replica::Kind;
 use tokio::time::{Instant, sleep};
-use tokio_util::task::AbortOnDropHandle;
 
 use super::{Through, end::CarriedEnd};
 use crate::{
@@ -19,17 +18,13 @@ use crate::{
         accept::{answer, refuse},
         carrier::Carrier,
         dial::{DialFailure, mismatches_after, over},
+        dials::{Dials, STOOD, backoff},
         handshake::HandshakeError,
     },
     member::Member,
     shared::Shared,
 };
 
-/// The delays between two attempts.
-const FIRST: Duration = Duration::from_millis(200);
-const LAST: Duration = Duration::from_secs(30);
-/// After a link that stood for this long, the delays start from the first again.
-const STOOD: Duration = Duration::from_secs(1);
 /// How often the members are looked through: the shortest and the longest time between two looks.
 const LOOK: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 /// The most members that are linked through others.
@@ -37,19 +32,12 @@ const MOST: usize = 256;
 
 /// Links to members through others, as long as it is not dropped.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    // Dropping a handle ends its task, and with it the link that it opened.
-    let mut tasks = BTreeMap::new();
+    let mut dials = Dials::default();
     let mut apart = Apart::default();
     let (after, look) = (shared.settings.carry_after, look(&shared));
     loop {
         let nodes = apart.look(Instant::now(), after, unlinked(&shared));
-        tasks.retain(|node, _| nodes.contains(node));
-        for node in nodes {
-            if !tasks.contains_key(&node) && tasks.len() < MOST {
-                let task = tokio::spawn(keep(Arc::clone(&shared), node.clone()));
-                tasks.insert(node, AbortOnDropHandle::new(task));
-            }
-        }
+        dials.follow(nodes, MOST, |node| keep(Arc::clone(&shared), node));
         sleep(look).await;
     }
 }
@@ -133,7 +121,7 @@ impl Apart {
 
 /// Keeps a link to a member through others.
 async fn keep(shared: Arc<Shared>, node: String) {
-    let mut backoff = Backoff::new(FIRST, LAST);
+    let mut backoff = backoff();
     let mut last_words = String::new();
     let mut mismatches = 0;
     loop {

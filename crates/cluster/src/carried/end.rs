@@ -14,10 +14,13 @@ use wire::{Frame, Outbox, OutboxReader};
 
 use super::{
     Through,
-    frame::{Body, Closed, PIECE, Piece},
+    frame::{Body, Closed, Piece},
     waiting::{MOST_WAITING, OVERHEAD, Waiting},
 };
-use crate::{circuit::TooMuch, link::carrier::CarrierEnd};
+use crate::{
+    circuit::TooMuch,
+    link::{carrier::CarrierEnd, frame::PIECE},
+};
 
 /// No further message leaves while the other end has this many bytes still to take.
 const WINDOW: usize = 1024 * 1024;

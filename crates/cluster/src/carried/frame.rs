@@ -5,11 +5,8 @@ use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::ways::Reach;
-use crate::link::frame::{BadFrame, Channel};
+use crate::link::frame::{BadFrame, Channel, PIECE};
 
-/// The longest piece of a message, in bytes. Carried links take turns on a link with pieces of this
-/// size. With its head, a piece fits into one sealed record.
-pub(crate) const PIECE: usize = 60 * 1024;
 /// The longest frame in JSON, in bytes.
 const MAX_JSON: usize = 512 * 1024;
 /// The longest reason for a close, in bytes.

@@ -9,16 +9,12 @@ use seal::{Identity, PeerSecret};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use wire::{Frame, OutboxReader};
 
-use super::{
-    frame::{PIECE, Piece},
-    waiting::MOST_WAITING,
-    *,
-};
+use super::{frame::Piece, waiting::MOST_WAITING, *};
 use crate::{
     Caller, Circuit, Service, Settings,
     link::{
         carrier::CarrierEnd,
-        frame::{Channel, LinkFrame},
+        frame::{Channel, LinkFrame, PIECE},
         handshake::{self, Choice},
         hello::Hello,
     },

@@ -7,10 +7,8 @@ use bytes::{Bytes, BytesMut};
 use wire::{Frame, Utf8Bytes};
 
 use super::TooMuch;
+use crate::link::frame::PIECE;
 
-/// The longest piece, in bytes. Circuits take turns on a link with pieces of this size. With its
-/// head, a piece fits into one sealed record.
-pub(crate) const PIECE: usize = 60 * 1024;
 /// An end takes no more frames to send while this many bytes are not acknowledged.
 pub(crate) const WINDOW: usize = 1024 * 1024;
 /// The same bound in pieces.

@@ -257,6 +257,11 @@ impl Peer {
         let way = watch::Sender::new(None);
         Self { incarnation: None, way, next: 0, circuits: BTreeMap::new() }
     }
+
+    /// How many circuits the member has open here.
+    fn guests(&self) -> usize {
+        self.circuits.keys().filter(|channel| !channel.to_opener).count()
+    }
 }
 
 impl Circuits {
@@ -393,7 +398,7 @@ impl Circuits {
         }
         let host = match self.host(service) {
             _ if begun => Err("unknown"),
-            _ if peer.circuits.len() >= MOST_GUESTS => Err("too many clients"),
+            _ if peer.guests() >= MOST_GUESTS => Err("too many clients"),
             None => Err("it is starting"),
             Some(host) => Ok(host),
         };

@@ -4,7 +4,10 @@ use bytes::Bytes;
 use tokio::{task::JoinHandle, time::advance};
 
 use super::*;
-use crate::circuit::end::{PIECE, Piece, WINDOW};
+use crate::{
+    circuit::end::{Piece, WINDOW},
+    link::frame::PIECE,
+};
 
 const A: &str = "machine-a";
 const B: &str = "machine-b";
@@ -244,4 +247,20 @@ async fn a_far_end_that_ignores_the_window_is_cut_off() {
         pair.b.received(A, LinkFrame::Piece(channel, piece));
     }
     assert!(pair.b.lock()[A].circuits.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_member_has_so_many_circuits_open_here_and_own_ones_do_not_count() {
+    let mut pair = Pair::new(Echo);
+    pair.link(7);
+    let caller = || Caller { who: "key".to_owned(), role: Role::Write, member: None };
+    let own: Vec<_> =
+        (0..MOST_GUESTS).map(|_| pair.b.open(A, Service::Workspace, caller())).collect();
+    let opened = |number| {
+        pair.b.opened(A, number, caller(), false, Service::Workspace, None);
+        pair.b.lock()[A].guests()
+    };
+    assert_eq!(opened(0), 1, "beside {} own ones", own.len());
+    assert_eq!((1..MOST_GUESTS as u32).map(opened).last(), Some(MOST_GUESTS));
+    assert_eq!(opened(MOST_GUESTS as u32), MOST_GUESTS);
 }

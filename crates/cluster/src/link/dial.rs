@@ -6,11 +6,10 @@ use std::{
     time::Duration,
 };
 
-use base::{Backoff, NodeId};
+use base::NodeId;
 use http::{HeaderMap, HeaderValue};
 use replica::Kind;
 use tokio::time::{Instant, sleep};
-use tokio_util::task::AbortOnDropHandle;
 use tracing::Level;
 use url::Url;
 use wire::{Dial, DialError, DialedLink, Link, Outbox, Proxies, dial};
@@ -18,6 +17,7 @@ use wire::{Dial, DialError, DialedLink, Link, Outbox, Proxies, dial};
 use super::{
     accept::{ITSELF, KEY, SUBPROTOCOL, admit},
     carrier::{Carrier, CarrierEnd},
+    dials::{Dials, STOOD, backoff},
     handshake::{self, HandshakeError, MAX_MESSAGE},
     sealed::{COPIED, LinkEnd},
 };
@@ -29,11 +29,6 @@ use crate::{
     tokens::{self, OLD_TOKEN},
 };
 
-/// The delays between two dials of one target.
-const FIRST: Duration = Duration::from_millis(200);
-const LAST: Duration = Duration::from_secs(30);
-/// After a link that stood for this long, the delays start from the first again.
-const STOOD: Duration = Duration::from_secs(1);
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How often the targets are looked up.
 const LOOK: Duration = Duration::from_secs(1);
@@ -76,21 +71,13 @@ enum Target {
 
 /// Keeps dialling, as long as it is not dropped.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    // Dropping a handle ends its task, and with it the link that it opened.
-    let mut tasks = BTreeMap::new();
+    let mut dials = Dials::default();
     loop {
         if let Err(error) = parting::follow(&shared).await {
             let error = base::error::chain(&error);
             tracing::error!(error, "a machine that left the cluster cannot be barred");
         }
-        let targets = targets(&shared);
-        tasks.retain(|target, _| targets.contains(target));
-        for target in targets {
-            if !tasks.contains_key(&target) && tasks.len() < MOST {
-                let task = tokio::spawn(keep(Arc::clone(&shared), target.clone()));
-                tasks.insert(target, AbortOnDropHandle::new(task));
-            }
-        }
+        dials.follow(targets(&shared), MOST, |target| keep(Arc::clone(&shared), target));
         tokio::select! {
             () = sleep(LOOK) => {}
             () = shared.targets_changed.notified() => {}
@@ -109,7 +96,7 @@ fn targets(shared: &Shared) -> BTreeSet<Target> {
 
 /// Dials a target again and again, while no link leads to it.
 async fn keep(shared: Arc<Shared>, target: Target) {
-    let mut backoff = Backoff::new(FIRST, LAST);
+    let mut backoff = backoff();
     let mut node = match &target {
         Target::Address(_) => None,
         Target::Member(node) => Some(node.clone()),

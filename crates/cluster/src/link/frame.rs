@@ -3,7 +3,12 @@
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use wire::Utf8Bytes;
 
-use crate::circuit::end::{PIECE, Piece};
+use crate::circuit::end::Piece;
+
+/// The longest piece of a circuit's frame or of a carried message, in bytes. Circuits and carried
+/// links take turns on a link with pieces of this size. With its head, a piece fits into one sealed
+/// record.
+pub(crate) const PIECE: usize = 60 * 1024;
 
 mod tag {
     pub(super) const CONTROL: u8 = 0;

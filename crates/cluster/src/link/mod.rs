@@ -6,11 +6,13 @@
 //! - `carrier`: the transport under a link
 //! - `sealed`: drives a link between two Warrens
 //! - `tie`: which of two links between two members stays
-//! - `accept`, `dial`: links that other members open, and those that this member opens
+//! - `accept`, `dial`: links that other members open, and those that this member opens; `dials`: a
+//!   task for each target
 
 pub(crate) mod accept;
 pub(crate) mod carrier;
 pub(crate) mod dial;
+pub(crate) mod dials;
 pub(crate) mod frame;
 pub(crate) mod handshake;
 pub(crate) mod hello;

@@ -66,7 +66,6 @@ fn of_relay(registry: &mut Registry, counts: &Counts) {
         ("sent", "Messages sent to nodes", counts.sent),
         ("forwarded", "Messages passed on from one node to another", counts.frames),
         ("waits", "How often a sender had to wait", counts.waits),
-        ("dropped", "Messages lost on their way: there are none", counts.dropped),
     ] {
         registry.register(name, help, counter(number));
     }

@@ -83,7 +83,10 @@ impl Dispatcher {
         let is_back = verdict.shows_the_backend() && self.backend_is_there(by);
         let moved = if is_back { self.go_on(now, self.concerned(by)) } else { Vec::new() };
         let rests = match verdict {
-            Verdict::Answered => self.answered(now, hold, tokens),
+            Verdict::Answered => {
+                self.answered(now, hold, tokens);
+                false
+            }
             Verdict::AnsweredWithFault | Verdict::Failed | Verdict::Overloaded => {
                 self.fault(now, hold)
             }

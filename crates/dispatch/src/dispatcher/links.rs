@@ -187,9 +187,8 @@ impl Dispatcher {
         self.fill(now, id);
     }
 
-    /// Records a good answer of the provider, with the number of tokens if known. Returns false:
-    /// the provider does not go to rest.
-    pub(super) fn answered(&mut self, now: Instant, hold: Hold, tokens: Option<u64>) -> bool {
+    /// Records a good answer of the provider, with the number of tokens if known.
+    pub(super) fn answered(&mut self, now: Instant, hold: Hold, tokens: Option<u64>) {
         let is_healthy = self.providers.change(hold.provider, |provider| {
             provider.took(now.saturating_duration_since(hold.since), tokens);
             provider.health.answered(hold.rests);
@@ -199,7 +198,6 @@ impl Dispatcher {
         if is_healthy == Some(true) {
             self.timers.disarm(Timer::Rest(hold.provider));
         }
-        false
     }
 
     /// Records a fault of the provider. Returns whether it goes to rest: then other providers may

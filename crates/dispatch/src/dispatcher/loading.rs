@@ -2,7 +2,7 @@
 //! have its model loaded.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, OnceCell},
     time::{Duration, Instant},
 };
 
@@ -123,7 +123,7 @@ impl Dispatcher {
 impl Providers {
     /// The best rank of the providers that the job would wait for. O(providers of the model); less
     /// if one has rank 0.
-    pub(super) fn best_awaited(&self, demand: Demand<'_>) -> Option<u8> {
+    fn best_awaited(&self, demand: Demand<'_>) -> Option<u8> {
         let mut best = None;
         let ranks = self.able(demand).filter(|(_, other)| is_worth_a_wait(demand, other));
         for rank in ranks.map(|(_, other)| rank(demand, other)) {
@@ -133,6 +133,17 @@ impl Providers {
             best = best.into_iter().chain([rank]).min();
         }
         best
+    }
+
+    /// Whether the job would wait for some provider of at most this rank. `best` keeps what was
+    /// found for the job. O(providers of the model) the first time.
+    pub(super) fn is_best_awaited(
+        &self,
+        demand: Demand<'_>,
+        most: u8,
+        best: &OnceCell<Option<u8>>,
+    ) -> bool {
+        best.get_or_init(|| self.best_awaited(demand)).is_some_and(|best| best <= most)
     }
 
     /// Whether the job would wait for some provider of at most this rank. `known` is the provider

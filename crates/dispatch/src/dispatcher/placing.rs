@@ -142,11 +142,7 @@ impl Dispatcher {
         self.candidates.clear();
         let mut looks = std::mem::take(&mut self.looks);
         let (awaited, warmth) = (OnceCell::new(), Warmth::default());
-        let is_awaited = |most| {
-            awaited
-                .get_or_init(|| self.providers.best_awaited(demand))
-                .is_some_and(|best| best <= most)
-        };
+        let is_awaited = |most| self.providers.is_best_awaited(demand, most, &awaited);
         for (id, provider) in self.providers.open_to(demand) {
             if !(all || provider.health.may_take()) {
                 continue;

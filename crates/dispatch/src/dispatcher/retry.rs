@@ -51,11 +51,7 @@ impl Dispatcher {
     fn somebody_is_idle(&self, now: Instant, demand: Demand<'_>) -> bool {
         let all = self.providers.only_limited(demand);
         let (awaited, warmth) = (OnceCell::new(), Warmth::default());
-        let is_awaited = |most| {
-            awaited
-                .get_or_init(|| self.providers.best_awaited(demand))
-                .is_some_and(|best| best <= most)
-        };
+        let is_awaited = |most| self.providers.is_best_awaited(demand, most, &awaited);
         self.providers.open_to(demand).any(|(id, provider)| {
             !provider.is_out()
                 && (all || provider.health.may_take())

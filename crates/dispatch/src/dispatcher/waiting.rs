@@ -94,7 +94,7 @@ impl Dispatcher {
             }
         }
         if !over {
-            return self.look_again(now, id);
+            return self.go_on_waiting(now, id, served);
         }
         let wait = self.wait(id).filter(|_| served);
         self.unqueue(id);
@@ -103,11 +103,13 @@ impl Dispatcher {
         self.end(id, job.broken_off.map_or(ending, Break::ending));
     }
 
-    fn look_again(&mut self, now: Instant, id: JobId) {
+    /// The time of a job is not over at its deadline if this was a look at its fallbacks, or if the
+    /// time-outs were changed meanwhile.
+    fn go_on_waiting(&mut self, now: Instant, id: JobId, served: bool) {
         if let Some(job) = self.jobs.get_mut(&id) {
-            job.looked = true;
+            job.looked |= served;
         }
-        self.wait_on(now, id, true);
+        self.wait_on(now, id, served);
     }
 
     /// From now on the job waits with a provider (`served`) or without one.
@@ -192,6 +194,17 @@ mod tests {
         assert_eq!(bench.wait(SECOND * 50), []);
         bench.leave(2);
         assert_eq!(bench.wait(SECOND * 29), []);
+        assert_eq!(bench.wait(SECOND), [end(1, Ending::QueueTimeout)]);
+    }
+
+    #[test]
+    fn a_longer_queue_time_out_holds_for_a_job_that_waits_already() {
+        let mut bench = Bench::new();
+        bench.submit(spec(1));
+        bench.wait(SECOND * 20);
+        let config = Config { queue_timeout: SECOND * 60, ..Config::default() };
+        bench.dispatcher.configure(config);
+        assert_eq!(bench.wait(SECOND * 39), []);
         assert_eq!(bench.wait(SECOND), [end(1, Ending::QueueTimeout)]);
     }
 

@@ -11,6 +11,8 @@ use tokio::{
     time::timeout,
 };
 
+use crate::link::MAX_REASON;
+
 /// The size of a read at first, and from a slow connection, in bytes.
 const LEAST_READ: usize = 16 * 1024;
 
@@ -19,9 +21,6 @@ const MOST_READ: usize = 1024 * 1024;
 
 /// How long to wait for the other end to read why the connection is closed.
 const DRAINED: Duration = Duration::from_secs(1);
-
-/// The most of a reason that is kept, in bytes.
-const MAX_REASON: usize = 300;
 
 /// Why nothing more can be read.
 #[derive(Debug, thiserror::Error)]

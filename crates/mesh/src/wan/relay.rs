@@ -77,7 +77,7 @@ impl Relay {
 /// Text that says what is wrong with the URL.
 pub(super) fn address(text: &str, own: &NodeId) -> Result<Url, String> {
     let mut url = Url::parse(text).map_err(|error| error.to_string())?;
-    if !matches!(url.scheme(), "ws" | "wss" | "http" | "https") || !url.has_host() {
+    if !matches!(url.scheme(), "ws" | "wss") || !url.has_host() {
         return Err("it must begin with ws:// or wss://".to_owned());
     }
     if matches!(url.path(), "" | "/") {
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn an_address_that_is_not_a_relay_s_is_reported() {
-        for text in ["relay.example:9", "ftp://relay.example", "", "ws://"] {
+        for text in ["relay.example:9", "https://relay.example", "", "ws://"] {
             assert!(dialled(text).is_err(), "{text}");
         }
     }

@@ -5,6 +5,8 @@ use base::{NodeId, plain};
 use protocol::mesh::relay::{Forward, ForwardKind, forward::relay_data};
 use serde::{Deserialize, Serialize};
 
+use crate::link::MAX_REASON;
+
 /// The first byte of a `relayData` between Warrens. A `{` instead begins a message in clear text.
 pub(super) mod kind {
     /// The first message of Noise IK.
@@ -16,9 +18,6 @@ pub(super) mod kind {
     /// The first message of Noise IKpsk2.
     pub(in crate::wan) const FIRST_WITH_PASSCODE: u8 = 0x14;
 }
-
-/// The longest reason that is kept, in bytes.
-const MAX_REASON: usize = 300;
 
 /// A `relayData` with this kind and content.
 pub(super) fn data(own: &str, peer: &str, session: &str, kind: u8, content: &[u8]) -> String {

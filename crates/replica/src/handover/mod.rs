@@ -8,9 +8,9 @@
 //! 1. The owner *freezes* the session: the running turn ends, no other begins.
 //! 2. It sends everything that goes along. The other end stores it aside, *staged*, and says so.
 //! 3. The owner writes, in one transaction, that the session is the other member's, with one move
-//! more. From here on it does not run the session. 4. The other end gets that version of the
-//! session, from any member, and stores that it has *taken* the session. It runs the session from
-//! here on, and the owner drops what it kept.
+//!    more. From here on it does not run the session.
+//! 4. The other end gets that version of the session, from any member, and stores that it has
+//!    *taken* the session. It runs the session from here on, and the owner drops what it kept.
 //!
 //! # The two rules
 //!

@@ -2,8 +2,10 @@
 
 use super::fixture::{Cluster, HOUR, SECOND, node, project};
 use crate::{
-    BadMessage, Change, Config, Dot, Entry, Incarnation, Input, Key, Kind, LargestDots, LinkId,
-    Message, NodeId, Notice, Rank, Refused, Stamp, Version, context::Seen,
+    BadMessage, Batch, Change, Config, Digest, Dot, Entry, Incarnation, Input, Key, Kind,
+    LargestDots, Last, LinkId, Message, NodeId, Notice, Rank, Refused, Stamp, Version,
+    context::{Context, Seen},
+    message::Retired,
 };
 
 fn small(change: impl Fn(&mut Config)) -> impl Fn(NodeId) -> Config {
@@ -200,4 +202,93 @@ fn lengths_and_numbers_of_messages_are_checked() {
     assert_eq!(Message::decode(&bytes), Err(BadMessage));
     let seen: Result<Seen, _> = postcard::from_bytes(&[0, 0]);
     assert!(seen.is_err());
+}
+
+fn seen(max: u64) -> Seen {
+    let mut seen = Seen::default();
+    (1..=max).for_each(|counter| seen.note(counter));
+    seen
+}
+
+fn retired(number: u64, floor: u64) -> Retired {
+    Retired { incarnation: Incarnation(number), seen: seen(3), floor }
+}
+
+fn end_of_a_pull(floors: Vec<Dot>, retired: Vec<Retired>) -> Message {
+    let (context, floors) = (Context::default(), LargestDots(floors));
+    let last = Last { context, floors, retired, unlike: Vec::new(), listed: None };
+    let (entries, keys) = (Vec::new(), Vec::new());
+    Message::Batch(Box::new(Batch { id: 1, number: 0, entries, keys, last: Some(last) }))
+}
+
+/// The member gets such a message at the end of a pull from incarnation 9.
+fn pulled(cluster: &mut Cluster, link: LinkId, end: Message) {
+    let digest = Digest {
+        incarnation: Incarnation(9),
+        wall_us: 0,
+        context: [(Incarnation(9), seen(4))].into_iter().collect(),
+        retired: 0,
+        print: 0,
+        count: 0,
+        links: Vec::new(),
+        claims: Vec::new(),
+    };
+    let digest = Message::Digest(Box::new(digest));
+    cluster.input(0, Input::Message { link, message: digest }).unwrap();
+    cluster.pass(SECOND * 2);
+    assert_eq!(cluster.members[0].replica.figures().pulls, 1);
+    cluster.input(0, Input::Message { link, message: end }).unwrap();
+    assert_eq!(cluster.members[0].replica.figures().pulls, 0);
+}
+
+#[test]
+fn a_floor_of_an_incarnation_without_writes_is_refused_and_never_stored() {
+    let message = end_of_a_pull(vec![Dot::new(Incarnation(77), 5)], Vec::new());
+    assert_eq!(Message::decode(&message.encode()), Err(BadMessage));
+    let mut cluster = Cluster::new(1);
+    let link = link(&mut cluster, Incarnation(9));
+    pulled(&mut cluster, link, message);
+    assert_eq!(cluster.members[0].replica.figures().incarnations, 0);
+    assert!(cluster.members[0].disk.records.is_empty());
+}
+
+#[test]
+fn a_floor_that_comes_with_a_retired_incarnation_is_stored() {
+    let mut cluster = Cluster::new(1);
+    let writer = Incarnation(9);
+    let link = link(&mut cluster, writer);
+    for counter in 1..=3 {
+        let message = delta(Dot::new(writer, counter));
+        cluster.input(0, Input::Message { link, message }).unwrap();
+    }
+    pulled(&mut cluster, link, end_of_a_pull(Vec::new(), vec![retired(9, 2)]));
+    let record = &cluster.members[0].disk.records[&writer];
+    assert_eq!((record.floor, record.retired), (2, false), "it is in use");
+}
+
+/// How many incarnations are retired once these come at the end of a pull. Incarnation 70 is known
+/// here, and one may be retired.
+fn retired_of(list: Vec<Retired>) -> (usize, Cluster) {
+    let mut cluster = Cluster::with(1, |node| {
+        let mut config = Config::new(node);
+        config.limits.retired = 1;
+        config
+    });
+    let link = link(&mut cluster, Incarnation(9));
+    for counter in 1..=3 {
+        let message = delta(Dot::new(Incarnation(70), counter));
+        cluster.input(0, Input::Message { link, message }).unwrap();
+    }
+    pulled(&mut cluster, link, end_of_a_pull(Vec::new(), list));
+    (cluster.members[0].replica.figures().retired, cluster)
+}
+
+#[test]
+fn the_most_retired_incarnations() {
+    let (count, cluster) = retired_of(vec![retired(71, 0), retired(72, 0)]);
+    assert_eq!(count, 0, "nothing is taken in");
+    assert!(has_notice(&cluster, 0, "retired incarnations"));
+    let (count, cluster) = retired_of(vec![retired(70, 0), retired(71, 0)]);
+    let figures = cluster.members[0].replica.figures();
+    assert_eq!((count, figures.incarnations), (1, 1), "the known one stays as it is");
 }

@@ -70,7 +70,7 @@ async fn plain(
     hello: Hello,
     dialect: Dialect,
 ) -> Result<Greeting, Failure> {
-    if let Some(node) = local.sealed_peers.device(hello.device_info.id.as_str()) {
+    if let Some(node) = local.warren_of(hello.device_info.id.as_str()) {
         return Err(Failure::Downgrade(node));
     }
     if local.require_sealed {

@@ -102,7 +102,7 @@ fn plain(
     dialect: Dialect,
 ) -> Result<Greeting, Failure> {
     let known = call.address.and_then(|address| local.sealed_peers.at(&address));
-    let known = known.or_else(|| local.sealed_peers.device(ack.device_info.id.as_str()));
+    let known = known.or_else(|| local.warren_of(ack.device_info.id.as_str()));
     if let Some(node) = call.expects.or(known) {
         return Err(Failure::Downgrade(node));
     }

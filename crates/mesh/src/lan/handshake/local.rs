@@ -6,7 +6,7 @@ use base::NodeId;
 use protocol::mesh::cluster::{Hello, WarrenHello};
 use seal::{Identity, PasscodeKey, hashes_equal};
 
-use crate::lan::sealed_peers::SealedPeers;
+use crate::{facts::device_id, lan::sealed_peers::SealedPeers};
 
 use super::failure::Failure;
 
@@ -50,6 +50,13 @@ impl Local<'_> {
     /// Whether a node has to prove the passcode to this one.
     pub(super) fn wants_passcode(&self, of: &NodeId) -> bool {
         self.psk.is_some() && !self.trusted.contains(of)
+    }
+
+    /// The Warren to which a device's UUID belongs, if it is trusted or had a sealed link. Trusted
+    /// nodes need not be remembered, so strangers cannot take up their room.
+    pub(super) fn warren_of(&self, uuid: &str) -> Option<NodeId> {
+        let is_it = |node: &&NodeId| device_id(node).as_str().eq_ignore_ascii_case(uuid);
+        self.sealed_peers.device(uuid).or_else(|| self.trusted.iter().find(is_it).copied())
     }
 
     /// The first frame of a connection.

@@ -387,6 +387,19 @@ async fn a_peer_that_was_sealed_is_never_linked_to_in_the_clear() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_trusted_node_is_never_linked_to_in_the_clear() {
+    let other = node(2);
+    let own = Node { trusted: vec![node(3).id(), other.id()], ..node(1) };
+    let bare = stock(&device_id(&other.id()).as_str().to_ascii_lowercase(), None);
+    let (outcome, _) = stock_listens(&own, Call::default(), &bare).await;
+    assert!(matches!(outcome, Err(Failure::Downgrade(_))), "{outcome:?}");
+    let (outcome, _) = stock_dials_unanswered(&own, &bare).await;
+    assert!(matches!(outcome, Err(Failure::Downgrade(_))), "{outcome:?}");
+    let (outcome, _) = stock_listens(&own, Call::default(), &stock(MAC, None)).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hello_that_is_lost_is_said_again_and_one_that_comes_again_is_answered_again() {
     let (mut near, mut far) = pipe();
     let own = node(1);

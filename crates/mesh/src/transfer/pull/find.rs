@@ -140,11 +140,7 @@ impl Finder {
 
     /// Whether this peer is known and must not be asked.
     pub(super) fn is_barred(&self, id: &PeerId) -> bool {
-        self.shared
-            .peers
-            .all()
-            .iter()
-            .any(|peer| peer.id == *id && !self.shared.machine.may_ask(peer))
+        self.shared.peers.get(id).is_some_and(|peer| !self.shared.machine.may_ask(&peer))
     }
 
     /// Excludes a peer that has sent wrong bytes: it is not asked again.

@@ -131,19 +131,33 @@ impl ModelServer {
     /// Enters a transfer into the list, unless there are too many.
     fn begin(&self, link: &Arc<Link>, id: &WireId, model: &str) -> Result<Arc<Outbound>, String> {
         let uuid = id.uuid().ok_or("the transfer's id is no UUID")?;
+        self.make_room(link, id);
         let mut links = self.lock();
         let of_link = links.entry(link.number).or_default();
-        // A peer that requests the same transfer again has given up the first one.
-        of_link.take(id).for_each(|before| before.stop.cancel());
-        let is_full = of_link.transfers.len() >= MAX_TRANSFERS;
-        let idle = if is_full { IDLE } else { FORGOTTEN };
-        of_link.transfers.retain(|outbound| outbound.silence() < idle);
         if of_link.transfers.len() >= MAX_TRANSFERS {
             return Err("too many transfers run over this link".to_owned());
         }
         let outbound = Arc::new(Outbound::new(link, id.clone(), uuid, model));
         of_link.transfers.push(Arc::clone(&outbound));
         Ok(outbound)
+    }
+
+    /// Ends what the peer has given up: an earlier transfer with the same id, and idle ones.
+    fn make_room(&self, link: &Link, id: &WireId) {
+        for before in self.take(link, id) {
+            before.end(&self.shared, "cancelled", None);
+        }
+        for idle in self.take_idle(link) {
+            idle.end(&self.shared, "failed", Some("the peer has taken nothing for too long"));
+        }
+    }
+
+    fn take_idle(&self, link: &Link) -> Vec<Arc<Outbound>> {
+        let mut links = self.lock();
+        let Some(of_link) = links.get_mut(&link.number) else { return Vec::new() };
+        let is_full = of_link.transfers.len() >= MAX_TRANSFERS;
+        let idle = if is_full { IDLE } else { FORGOTTEN };
+        of_link.transfers.extract_if(.., |outbound| outbound.silence() >= idle).collect()
     }
 
     /// Removes a transfer from the list.

@@ -275,3 +275,43 @@ async fn a_transfer_that_is_not_wanted_any_more_stops() {
     }
     assert!(payloads <= 16, "no more than was read ahead: {payloads}");
 }
+
+/// Has a piece of a transfer sent, once its manifest is known.
+async fn sends(b: &Machine, link: &Arc<Link>, id: &WireId) {
+    let sent = || {
+        let all = b.transfers.serving.list().into_iter();
+        all.filter(|it| it.id == id.to_string()).map(|it| it.bytes).collect::<Vec<_>>()
+    };
+    let soon = Duration::from_secs(30);
+    testkit::eventually("its manifest", soon, async || sent() == [0]).await;
+    b.transfers.message(link, pieces(id, 0, 0, 1));
+    testkit::eventually("a piece", soon, async || sent() == [MIB as u64]).await;
+}
+
+#[tokio::test]
+async fn transfers_that_the_peer_gave_up_end_and_are_listed_as_ended() {
+    let (_root, [b]) = dirs();
+    let (b, link, mut far, id) = with_request(&b).await;
+    tokio::spawn(async move { while far.0.next().await.is_some() {} });
+    let begin = |id: &WireId| {
+        let (transfer_id, model_id) = (id.clone(), "org/m".to_owned());
+        let request = ModelManifestRequest { transfer_id, model_id };
+        b.transfers.message(&link, M::ModelManifestRequest(request));
+    };
+    let ended = || {
+        let all = b.transfers.shared.all_ended().into_iter();
+        all.map(|it| (it.id, it.state)).collect::<Vec<_>>()
+    };
+    sends(&b, &link, &id).await;
+    begin(&id);
+    let again = (id.to_string(), "cancelled".to_owned());
+    assert_eq!(ended(), std::slice::from_ref(&again), "it was asked for again");
+    sends(&b, &link, &id).await;
+    pass(601).await;
+    begin(&WireId::from_random(8));
+    assert_eq!(ended(), [(id.to_string(), "failed".to_owned()), again], "it was idle");
+    link.close("gone");
+    b.transfers.link_closed(&link);
+    b.machine.tasks.close();
+    testkit::within("the sender's end", b.machine.tasks.wait()).await;
+}
