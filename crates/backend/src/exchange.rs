@@ -84,6 +84,8 @@ pub struct AnswerBody {
     /// Keeps the model loaded until the body has ended.
     claim: Option<Claim>,
     change: Option<Changing>,
+    /// An error that came and was not passed on yet: why it came is being found out.
+    failed: Option<BackendError>,
 }
 
 /// Changes the bytes of an answer's body, piece by piece.
@@ -119,7 +121,7 @@ impl AnswerBody {
     }
 
     fn of(source: Source) -> Self {
-        Self { first: None, source, claim: None, change: None }
+        Self { first: None, source, claim: None, change: None, failed: None }
     }
 
     /// A body whose bytes are all known.
@@ -147,19 +149,37 @@ impl AnswerBody {
         if let Some(first) = self.first.take() {
             return Some(Ok(first));
         }
+        if let Some(error) = &self.failed {
+            let error = error.clone();
+            return Some(Err(self.explained(error).await));
+        }
         let next = match &mut self.change {
             Some(change) => change.next(&mut self.source).await,
             None => self.source.next().await,
         };
         match (next, &self.claim) {
             (Some(Ok(bytes)), _) => Some(Ok(bytes)),
-            (Some(Err(error)), Some(claim)) => Some(Err(claim.explain(error).await)),
+            (Some(Err(error)), Some(_)) => {
+                // Kept, since this call may be dropped while it waits for the explanation.
+                self.failed = Some(error.clone());
+                Some(Err(self.explained(error).await))
+            }
             (end, claim) => {
                 claim.iter().for_each(Claim::answered);
                 self.claim = None;
                 end
             }
         }
+    }
+
+    /// The error in the words of the model's server, if that has ended.
+    async fn explained(&mut self, error: BackendError) -> BackendError {
+        let error = match &self.claim {
+            Some(claim) => claim.explain(error).await,
+            None => error,
+        };
+        self.failed = None;
+        error
     }
 }
 
@@ -303,7 +323,7 @@ mod tests {
     use testkit::{MockBackend, Reply};
 
     use super::*;
-    use crate::{BackendConfig, HttpBackend};
+    use crate::{BackendConfig, Hold, HttpBackend};
 
     struct Doubled;
 
@@ -341,6 +361,47 @@ mod tests {
         let mut bad = answered("bad").await;
         let error = bad.next().await.unwrap().unwrap_err().to_string();
         assert!(error.contains("b broke off: it is bad"), "{error}");
+        assert!(bad.next().await.is_none());
+    }
+
+    /// A hold that learns late why the model's server has ended.
+    struct Late(Arc<tokio::sync::Notify>);
+
+    impl fmt::Debug for Late {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Late")
+        }
+    }
+
+    impl Hold for Late {
+        fn answered(&self) {}
+
+        fn doubt(&self) {}
+
+        fn why_ended(&self) -> Pin<Box<dyn Future<Output = Option<BackendError>> + Send + '_>> {
+            Box::pin(async {
+                self.0.notified().await;
+                let (model, reason) = ("m".into(), "it was killed".into());
+                Some(BackendError::Engine { model, reason, busy: false })
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn an_error_is_not_lost_if_the_wait_for_its_reason_is_dropped() {
+        let known = Arc::new(tokio::sync::Notify::new());
+        let server = HttpBackend::new(&BackendConfig::new("http://127.0.0.1:9")).unwrap();
+        let claim = Claim::new(Arc::new(server), Late(Arc::clone(&known)));
+        let mut bad = AnswerBody { claim: Some(claim), ..answered("bad").await };
+        {
+            let mut next = std::pin::pin!(bad.next());
+            // The body is here already, and only the reason is waited for.
+            let waits = tokio::time::timeout(Duration::from_millis(500), next.as_mut()).await;
+            assert!(waits.is_err(), "{waits:?}");
+        }
+        known.notify_one();
+        let error = bad.next().await.unwrap().unwrap_err().to_string();
+        assert!(error.contains("it was killed"), "{error}");
         assert!(bad.next().await.is_none());
     }
 

@@ -224,11 +224,14 @@ impl HttpBackend {
         deadline: Duration,
     ) -> Result<Response<Body>, BackendError> {
         let again = ask.clone();
+        let before = self.manner.key_changes();
         let response = self.exchange_in_either_place(ask, phase, deadline).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
-        let response = match self.read_key_again().await {
+        self.read_key_again().await;
+        // Another request may have read the new key first.
+        let response = match self.manner.key_changes() != before {
             true => self.exchange_in_either_place(again, phase, deadline).await?,
             false => response,
         };

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         PoisonError, RwLock,
-        atomic::{AtomicBool, AtomicU8, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
 };
 
@@ -79,6 +79,8 @@ pub(crate) struct Manner {
     ranking: AtomicU8,
     /// Whether the key was refused since it was taken, and not accepted after that.
     refused: AtomicBool,
+    /// How often the key has changed.
+    changes: AtomicU64,
 }
 
 impl Key {
@@ -101,7 +103,8 @@ impl Manner {
         let (key_place, without_v1) = (AtomicU8::new(place as u8), AtomicBool::new(without_v1));
         let (key, refused) = (RwLock::new(key), AtomicBool::new(false));
         let ranking = AtomicU8::new(Ranking::BelowV1 as u8);
-        Some(Self { key, file: None, key_place, without_v1, ranking, refused })
+        let changes = AtomicU64::new(0);
+        Some(Self { key, file: None, key_place, without_v1, ranking, refused, changes })
     }
 
     /// The same, with a key that may change in this file.
@@ -131,8 +134,14 @@ impl Manner {
         *key = Some(new);
         if is_other {
             self.refused.store(false, Ordering::Relaxed);
+            self.changes.fetch_add(1, Ordering::Relaxed);
         }
         is_other
+    }
+
+    /// How often the key has changed so far.
+    pub(crate) fn key_changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
     }
 
     /// Notes a refusal of the key. Returns whether it is the first of this key.

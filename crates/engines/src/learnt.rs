@@ -31,6 +31,9 @@ struct Load {
     file_bytes: Option<u64>,
     /// An average that follows the latest loads, in milliseconds.
     load_ms: u64,
+    /// Counts the loads of all models; 0 in files of older versions.
+    #[serde(default)]
+    turn: u64,
 }
 
 impl Learnt {
@@ -63,15 +66,19 @@ impl Learnt {
         (load.file_bytes == model.facts.file_bytes).then(|| Duration::from_millis(load.load_ms))
     }
 
-    /// Notes how long a load took: the average of the old value and this one.
+    /// Notes how long a load took: the average of the old value and this one. If too many models are known, the one
+    /// whose last load is the longest ago is forgotten.
     pub(crate) fn note(&mut self, model: &EngineModel, took: Duration) {
         let took = base::millis(took);
         let before = self.of(model).map(base::millis);
         let load_ms = before.map_or(took, |before| before.midpoint(took));
         if self.0.len() >= MOST_MODELS && !self.0.contains_key(&model.name) {
-            self.0.pop_first();
+            let oldest = self.0.iter().min_by_key(|(_, load)| load.turn);
+            let oldest = oldest.map(|(name, _)| name.clone());
+            self.0.remove(&oldest.unwrap_or_default());
         }
-        let load = Load { file_bytes: model.facts.file_bytes, load_ms };
+        let turn = self.0.values().map(|load| load.turn).max().unwrap_or(0).saturating_add(1);
+        let load = Load { file_bytes: model.facts.file_bytes, load_ms, turn };
         self.0.insert(model.name.clone(), load);
     }
 }
@@ -107,5 +114,10 @@ mod tests {
             learnt.note(&model(&format!("m{number}")), Duration::from_millis(1));
         }
         assert_eq!(learnt.0.len(), MOST_MODELS);
+        learnt.note(&model("a"), Duration::from_millis(1));
+        learnt.note(&model("z"), Duration::from_millis(1));
+        let known = |name: &str| learnt.of(&model(name)).is_some();
+        assert!(known("a"), "it was loaded a moment ago");
+        assert!(!known("m0") && !known("m1") && !known("m2") && known("m3"));
     }
 }

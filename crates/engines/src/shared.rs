@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     supervisor: tokio::sync::Mutex<Option<Supervisor>>,
     runtime: Handle,
     start: (Instant, SystemTime),
+    /// Held while the learnt load times are written: one writer at a time, and the newest last.
+    writing: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -131,6 +133,7 @@ impl Shared {
             supervisor: tokio::sync::Mutex::default(),
             runtime: Handle::current(),
             start: (Instant::now(), SystemTime::now()),
+            writing: Mutex::default(),
         }
     }
 
@@ -317,11 +320,17 @@ impl Shared {
     }
 
     /// Notes how long a load took.
-    pub(crate) fn learn(&self, model: &EngineModel, took: std::time::Duration) {
-        let mut state = self.state();
-        state.learnt.note(model, took);
-        let (learnt, dir) = (state.learnt.clone(), self.config.dir.clone());
-        self.tasks.spawn_blocking_on(move || learnt.write(&dir), &self.runtime);
+    pub(crate) fn learn(self: &Arc<Self>, model: &EngineModel, took: std::time::Duration) {
+        self.state().learnt.note(model, took);
+        let shared = Arc::clone(self);
+        self.tasks.spawn_blocking_on(move || shared.write_learnt(), &self.runtime);
+    }
+
+    /// Writes what is known of load times at the moment of writing.
+    fn write_learnt(&self) {
+        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let learnt = self.state().learnt.clone();
+        learnt.write(&self.config.dir);
     }
 
     /// Notes which endpoints the servers of a program have.
@@ -336,8 +345,10 @@ impl Shared {
     pub(crate) fn learn_continuation(&self, model: &Arc<str>, how: Option<Continuation>) {
         let mut state = self.state();
         let before = match how {
-            Some(how) => state.continuations.insert(Arc::clone(model), how),
-            None => state.continuations.remove(model),
+            Some(how) if state.models.contains_key(model) => {
+                state.continuations.insert(Arc::clone(model), how)
+            }
+            _ => state.continuations.remove(model),
         };
         drop(state);
         if before != how {
@@ -400,11 +411,9 @@ impl Shared {
     }
 
     pub(crate) fn set_models(self: &Arc<Self>, models: Vec<EngineModel>) {
-        if self.over.is_cancelled() {
-            return;
-        }
         let mut state = self.state();
-        if state.has_exactly(&models) {
+        // Looked at under the lock: `shut_down` sets it before it clears the models.
+        if self.over.is_cancelled() || state.has_exactly(&models) {
             return;
         }
         let mut known = std::mem::take(&mut state.models);
@@ -417,6 +426,8 @@ impl Shared {
             let listed = Listed::new(model, known.remove(&name), &self.config);
             state.models.insert(name, listed);
         }
+        let State { models, continuations, .. } = &mut *state;
+        continuations.retain(|name, _| models.contains_key(name));
         let specs = state.models.iter().map(|(name, it)| (Arc::clone(name), self.spec(it)));
         let specs = Input::Models(specs.collect());
         self.handle_locked(state, specs);

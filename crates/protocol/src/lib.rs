@@ -17,6 +17,7 @@
 //! - [`endpoint`]: detects whether a backend serves an endpoint at all
 //! - [`failure`]: failures of providers and backends, in the form of each API
 //! - [`json`]: the fields of a request, and text as JSON, without building values
+//! - `lenient_base64`: base64 with or without padding
 //! - [`model_use`]: what a model is for, by its name
 //! - [`multipart`]: forms with files, read for their model
 //! - [`headers`]: which HTTP headers go no further than one connection, or to no provider
@@ -33,6 +34,7 @@ pub mod gemini;
 pub mod headers;
 pub mod invitation;
 pub mod json;
+mod lenient_base64;
 pub mod mesh;
 pub mod model_use;
 pub mod multipart;

@@ -120,6 +120,10 @@ async fn until_end<C: Codec>(
     let mut check = pin!(sleep(codec.first_check()));
     let mut noted = Vec::new();
     loop {
+        // Not only when nothing else is to be done: frames may come without a pause.
+        if codec.next_due().is_some_and(|at| at <= Instant::now()) {
+            codec.due();
+        }
         tokio::select! {
             biased;
             close = &mut ended => return (LeaveReason::Closed, close),
@@ -195,4 +199,91 @@ fn catch_up<C: Codec>(
         }
     }
     close
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use tokio::io::{AsyncWriteExt, duplex};
+    use wire::Role;
+
+    use super::*;
+
+    impl AssignedJob for Infallible {
+        fn id(&self) -> JobId {
+            match *self {}
+        }
+
+        fn abandon(self) {
+            match self {}
+        }
+    }
+
+    const END: Close = (1000, "");
+
+    /// Counts frames, and has something due from its beginning.
+    struct Counting {
+        frames: usize,
+        due: Option<Instant>,
+        /// How many frames had come when it was called.
+        called: Option<usize>,
+    }
+
+    impl Codec for Counting {
+        type Job = Infallible;
+        const NAME: &'static str = "codec";
+        const CLOSES: Closes =
+            Closes { drained: END, drain_timed_out: END, goodbye: END, broken: END, silent: END };
+
+        fn assigned(&mut self, job: Infallible) {
+            match job {}
+        }
+
+        fn canceled(&mut self, _: JobId) {}
+
+        fn frame(&mut self, _: Frame) {
+            self.frames += 1;
+        }
+
+        fn first_check(&self) -> Duration {
+            Duration::from_secs(60)
+        }
+
+        fn check_silence(&mut self, heard: Instant) -> Option<Instant> {
+            Some(heard + Duration::from_secs(60))
+        }
+
+        fn next_due(&self) -> Option<Instant> {
+            self.due
+        }
+
+        fn due(&mut self) {
+            (self.due, self.called) = (None, Some(self.frames));
+        }
+
+        fn leave(self, _: LeaveReason) {}
+    }
+
+    struct Endless;
+
+    impl Permit for Endless {
+        async fn ended(&self) -> Close {
+            pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn frames_without_a_pause_do_not_hold_up_what_is_due() {
+        const FRAMES: usize = 10_000;
+        let text: &[u8] = b"\x81\x01a";
+        let (near, mut far) = duplex(FRAMES * text.len());
+        far.write_all(&text.repeat(FRAMES)).await.unwrap();
+        drop(far);
+        let (mut link, _outbox) = Link::new(Box::pin(near), Role::Client);
+        let mut codec = Counting { frames: 0, due: Some(Instant::now()), called: None };
+        until_end(&mut link, &mut codec, &Notes::new(), &Endless).await;
+        assert_eq!(codec.frames, FRAMES);
+        assert!(codec.called.is_some_and(|frames| frames < FRAMES), "{:?}", codec.called);
+    }
 }

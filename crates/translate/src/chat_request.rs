@@ -62,6 +62,12 @@ pub(crate) struct ChatRequest<'a> {
     pub(crate) stream_options: Option<StreamOptions>,
 }
 
+/// The text of a tool's message whose result has only pictures.
+pub(crate) const PICTURES_FOLLOW: &str = "The result is in the next message.";
+
+/// How a tool's message begins when the tool has failed.
+pub(crate) const FAILED: &str = "Error: ";
+
 /// The variables that local servers pass to the chat template of a model.
 #[derive(Debug, Serialize)]
 pub(crate) struct TemplateWords {

@@ -4,7 +4,7 @@ use std::{io, sync::Arc, time::Duration};
 
 use base::Fingerprint;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Empty, Limited};
+use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use rand::RngExt;
@@ -231,14 +231,24 @@ async fn refusal(response: Response<Incoming>) -> DialError {
     if let Some(location) = location.and_then(|location| location.to_str().ok()) {
         return DialError::Refused { status, body: base::redact_url(location) };
     }
-    let body = Limited::new(response.into_body(), MAX_REFUSAL);
-    #[expect(clippy::disallowed_methods, reason = "the body is limited")]
-    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let body = beginning(response.into_body()).await;
     let body = String::from_utf8_lossy(&body).trim().to_owned();
     // Servers that speak TLS may answer clear HTTP with a web page. Its words say what is wrong, so
     // they are kept.
     let is_page = body.starts_with('<') && !asks_for_tls(&body);
     DialError::Refused { status, body: if is_page { PAGE.to_owned() } else { body } }
+}
+
+/// The first bytes of a body: those that come before it breaks off, and at most [`MAX_REFUSAL`].
+async fn beginning(mut body: Incoming) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while bytes.len() < MAX_REFUSAL
+        && let Some(Ok(frame)) = body.frame().await
+    {
+        let data = frame.into_data().unwrap_or_default();
+        bytes.extend_from_slice(&data[..data.len().min(MAX_REFUSAL - bytes.len())]);
+    }
+    bytes
 }
 
 /// Stands for the body of a refusal that is a web page, which is of no use at a terminal.

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use tokio::task::JoinSet;
@@ -43,23 +43,28 @@ pub(crate) struct Crew<'a> {
     shutdown: CancellationToken,
     /// The found backends by their places, each with the token that withdraws it.
     backends: HashMap<String, (CancellationToken, Arc<LentBackend>)>,
+    /// The found backends by their places that were withdrawn last, as long as they have jobs.
+    withdrawn: HashMap<String, Weak<LentBackend>>,
     pub(crate) tasks: JoinSet<WorkerEnd>,
 }
 
 impl<'a> Crew<'a> {
     pub(crate) fn new(worker: &'a Worker, shutdown: CancellationToken) -> Self {
-        Self { worker, shutdown, backends: HashMap::new(), tasks: JoinSet::new() }
+        let (backends, withdrawn) = (HashMap::new(), HashMap::new());
+        Self { worker, shutdown, backends, withdrawn, tasks: JoinSet::new() }
     }
 
     /// Lends exactly these found backends. A backend that is no longer among them finishes its jobs and
     /// leaves.
     pub(crate) fn follow(&mut self, wanted: &[Lend]) {
         let events = self.worker.events.clone();
+        self.withdrawn.retain(|_, lent| lent.strong_count() > 0);
         self.backends.retain(|place, (withdrawn, lent)| {
             let stays = wanted.iter().any(|lend| lend.place() == place);
             if !stays {
                 // Its links drain: they finish the jobs that they have.
                 withdrawn.cancel();
+                self.withdrawn.insert(place.clone(), Arc::downgrade(lent));
                 events.send(&Event::Withdrawn { backend: lent.backend().label().to_owned() });
             }
             stays
@@ -95,7 +100,13 @@ impl<'a> Crew<'a> {
         let config = &self.worker.config;
         match LentBackend::new(lend, Arc::clone(&config.aliases), config.patience) {
             Ok(lent) => {
-                let lent = Arc::new(lent.traced_by(config.traces.clone()));
+                let lent = lent.traced_by(config.traces.clone());
+                // A backend that is found again while it ends earlier jobs has no more slots than before.
+                let left = self.withdrawn.get(lend.place()).and_then(Weak::upgrade);
+                let lent = Arc::new(match left {
+                    Some(left) => lent.with_slots_of(&left),
+                    None => lent,
+                });
                 let withdrawn = self.shutdown.child_token();
                 // Only the first link gets the worker's bare name, since two links of one name could not
                 // be distinguished.
@@ -137,4 +148,46 @@ async fn run(links: Vec<LinkContext>, protocol: Protocol) -> WorkerEnd {
         all.gave_up = link.gave_up.or(all.gave_up);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use backend::DemoConfig;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::{
+        config::{ServerTarget, WorkerConfig},
+        dialer::{DialFuture, Dialer},
+    };
+
+    /// Never makes a link.
+    struct Nowhere;
+
+    impl Dialer for Nowhere {
+        fn dial<'a>(&'a self, _: &'a ServerTarget) -> DialFuture<'a> {
+            Box::pin(pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_backend_that_is_found_again_while_it_ends_its_jobs_has_no_more_slots() {
+        let server = ServerTarget::new("http://server", None).unwrap();
+        let config = WorkerConfig { servers: vec![server], ..WorkerConfig::new("w") };
+        let worker = Worker::following(config, watch::channel(Vec::new()).1, Nowhere).unwrap();
+        let mut crew = Crew::new(&worker, CancellationToken::new());
+        let found = [Lend::Demo(DemoConfig { tokens_per_second: 0, max_concurrent: 1 })];
+        crew.follow(&found);
+        let before = Arc::clone(&crew.backends["demo"].1);
+        let job = before.slot().await;
+        crew.follow(&[]);
+        crew.follow(&found);
+        let again = Arc::clone(&crew.backends["demo"].1);
+        assert!(!Arc::ptr_eq(&before, &again));
+        assert!(!again.has_slot());
+        drop(job);
+        assert!(again.has_slot());
+    }
 }

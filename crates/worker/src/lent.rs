@@ -63,7 +63,7 @@ pub(crate) struct LentBackend {
     backend: Backend,
     max_concurrent: u32,
     patience: Duration,
-    slots: Semaphore,
+    slots: Arc<Semaphore>,
     load: AtomicU32,
     answered: AtomicU64,
     answer_bytes: AtomicU64,
@@ -99,12 +99,13 @@ impl LentBackend {
         };
         // A backend with 0 slots would hold every job for ever.
         let max_concurrent = max_concurrent.max(1);
+        let slots = (max_concurrent as usize).min(Semaphore::MAX_PERMITS);
         let real_names = entries.as_deref().map(OfferedNames::explicit).unwrap_or_default().real;
         Ok(Self {
             backend,
             max_concurrent,
             patience,
-            slots: Semaphore::new((max_concurrent as usize).min(Semaphore::MAX_PERMITS)),
+            slots: Arc::new(Semaphore::new(slots)),
             load: AtomicU32::new(0),
             answered: AtomicU64::new(0),
             answer_bytes: AtomicU64::new(0),
@@ -122,6 +123,15 @@ impl LentBackend {
     /// The same; spans of its traced jobs go to `traces`.
     pub(crate) fn traced_by(self, traces: Option<Traces>) -> Self {
         Self { traces, ..self }
+    }
+
+    /// The same, for the backend that `left` lent, which may not have ended its jobs: these keep their slots. Another
+    /// number of slots is another backend.
+    pub(crate) fn with_slots_of(mut self, left: &Self) -> Self {
+        if left.max_concurrent == self.max_concurrent {
+            self.slots = Arc::clone(&left.slots);
+        }
+        self
     }
 
     pub(crate) fn traces(&self) -> Option<&Traces> {
@@ -228,6 +238,12 @@ impl LentBackend {
     pub(crate) async fn slot(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
         self.slots.acquire().await.ok()
+    }
+
+    /// Whether a slot is free now.
+    #[cfg(test)]
+    pub(crate) fn has_slot(&self) -> bool {
+        self.slots.available_permits() > 0
     }
 
     /// A receiver of the current offer and of each new one.
@@ -416,6 +432,19 @@ mod tests {
         let config =
             BackendConfig { models: Some(models), ..BackendConfig::new("http://127.0.0.1:1") };
         LentBackend::new(&Lend::Http(config), aliases(), Duration::ZERO).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_backend_that_is_lent_again_has_no_more_slots_than_before() {
+        let left = lent();
+        let taken = left.slots.acquire_many(left.max_concurrent).await.unwrap();
+        let again = lent().with_slots_of(&left);
+        assert!(again.slots.try_acquire().is_err());
+        drop(taken);
+        assert!(again.slots.try_acquire().is_ok());
+        let mut other = lent();
+        other.max_concurrent += 1;
+        assert!(!Arc::ptr_eq(&other.with_slots_of(&left).slots, &left.slots));
     }
 
     fn body(model: &str, pieces: &[&'static str]) -> String {

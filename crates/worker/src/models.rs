@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use backend::{Backend, BackendError};
+use backend::{Backend, BackendError, Phase};
 use base::Endpoints;
 use protocol::relay::normalise_models;
 use tokio::{
@@ -20,6 +20,10 @@ use crate::{
 /// After this many failures in a row a backend offers nothing until it is back: one failure may be a
 /// restart.
 const MISSES: u32 = 2;
+
+/// After this many polls in a row without an answer in time, a backend offers nothing until it answers again. Polls
+/// while it has jobs of this worker do not count: some backends answer nothing else then.
+const LATE: u32 = 5;
 
 /// Backends are not asked more often than this.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -58,7 +62,7 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
         }
         report_failure(&lent, &polled, &mut failures, &events);
         let reached = polled.is_ok();
-        if known.observe(polled) {
+        if known.observe(polled, lent.load() > 0) {
             let (backend, models) = (lent.backend().label().to_owned(), lent.names(&known.models));
             events.send(&Event::Models { backend, models });
         }
@@ -104,7 +108,15 @@ impl CloudPace {
 }
 
 fn is_unreachable(polled: &Result<Vec<String>, BackendError>) -> bool {
-    matches!(polled, Err(BackendError::Unreachable { .. }))
+    polled.as_ref().is_err_and(has_no_connection)
+}
+
+/// Whether no connection came about: a machine that is off may refuse it, or not say anything.
+fn has_no_connection(error: &BackendError) -> bool {
+    matches!(
+        error,
+        BackendError::Unreachable { .. } | BackendError::Timeout { phase: Phase::Connect, .. }
+    )
 }
 
 /// Reports a failed poll; of many in a row, only some.
@@ -169,24 +181,30 @@ struct ModelWatch {
     models: Vec<String>,
     /// How often in a row it could not be reached.
     misses: u32,
+    /// How often in a row it gave no answer in time while it was idle.
+    late: u32,
 }
 
 impl ModelWatch {
-    /// Takes the result of a poll. Returns whether the models have changed.
-    fn observe(&mut self, polled: Result<Vec<String>, BackendError>) -> bool {
+    /// Takes the result of a poll. `busy`: whether the backend has jobs. Returns whether the models have
+    /// changed.
+    fn observe(&mut self, polled: Result<Vec<String>, BackendError>, busy: bool) -> bool {
         match polled {
             Ok(names) => {
-                self.misses = 0;
+                (self.misses, self.late) = (0, 0);
                 self.take(&names)
             }
-            Err(error) => self.failed(&error),
+            Err(error) => self.failed(&error, busy),
         }
     }
 
-    fn failed(&mut self, error: &BackendError) -> bool {
-        let unreachable = matches!(error, BackendError::Unreachable { .. });
-        self.misses = if unreachable { self.misses.saturating_add(1) } else { 0 };
-        self.misses >= MISSES && self.take(&[])
+    fn failed(&mut self, error: &BackendError, busy: bool) -> bool {
+        self.misses = if has_no_connection(error) { self.misses.saturating_add(1) } else { 0 };
+        self.late = match error {
+            BackendError::Timeout { .. } => self.late.saturating_add(u32::from(!busy)),
+            _ => 0,
+        };
+        (self.misses >= MISSES || self.late >= LATE) && self.take(&[])
     }
 
     /// Takes a list. It is sorted, since some backends list the model that was used last first.
@@ -212,6 +230,10 @@ mod tests {
         Err(BackendError::Unreachable { backend: "b".into(), reason: "refused".to_owned() })
     }
 
+    fn late(phase: Phase) -> Result<Vec<String>, BackendError> {
+        Err(BackendError::Timeout { backend: "b".into(), phase, after: Duration::from_secs(5) })
+    }
+
     fn broken() -> Result<Vec<String>, BackendError> {
         Err(BackendError::NoModels { backend: "b".into(), reason: "500".to_owned() })
     }
@@ -219,33 +241,59 @@ mod tests {
     #[test]
     fn only_a_changed_set_is_a_change() {
         let mut known = ModelWatch::default();
-        assert!(known.observe(list(&["b", "a"])));
-        assert!(!known.observe(list(&["a", "b", "a"])));
+        assert!(known.observe(list(&["b", "a"]), false));
+        assert!(!known.observe(list(&["a", "b", "a"]), false));
         assert_eq!(known.models, ["a", "b"]);
     }
 
     #[test]
     fn two_misses_in_a_row_withdraw_the_offer_until_the_backend_is_back() {
         let mut known = ModelWatch::default();
-        known.observe(list(&["a"]));
-        assert!(!known.observe(unreachable()));
-        assert!(!known.observe(list(&["a"])));
-        assert!(!known.observe(unreachable()));
+        known.observe(list(&["a"]), false);
+        assert!(!known.observe(unreachable(), false));
+        assert!(!known.observe(list(&["a"]), false));
+        assert!(!known.observe(unreachable(), false));
         assert_eq!(known.models, ["a"]);
-        assert!(known.observe(unreachable()));
+        assert!(known.observe(unreachable(), false));
         assert!(known.models.is_empty());
-        assert!(!known.observe(unreachable()));
-        assert!(known.observe(list(&["a"])));
+        assert!(!known.observe(unreachable(), false));
+        assert!(known.observe(list(&["a"]), false));
+    }
+
+    #[test]
+    fn a_machine_that_is_off_is_unreachable_even_if_nothing_refuses_the_connection() {
+        let mut known = ModelWatch::default();
+        known.observe(list(&["a"]), false);
+        assert!(!known.observe(late(Phase::Connect), true));
+        assert!(known.observe(unreachable(), true));
+        assert!(known.models.is_empty());
+        assert!(is_unreachable(&late(Phase::Connect)) && !is_unreachable(&late(Phase::Models)));
+    }
+
+    #[test]
+    fn a_backend_that_never_answers_in_time_keeps_its_offer_only_while_it_has_jobs() {
+        let mut known = ModelWatch::default();
+        known.observe(list(&["a"]), false);
+        for _ in 0..2 * LATE {
+            assert!(!known.observe(late(Phase::Models), true));
+        }
+        for _ in 1..LATE {
+            assert!(!known.observe(late(Phase::Models), false));
+        }
+        assert!(known.observe(late(Phase::Models), false));
+        assert!(known.models.is_empty());
+        assert!(known.observe(list(&["a"]), false));
+        assert!(!known.observe(late(Phase::Models), false));
     }
 
     #[test]
     fn a_backend_that_answers_badly_keeps_its_offer() {
         let mut known = ModelWatch::default();
-        known.observe(list(&["a"]));
-        assert!(!known.observe(broken()));
+        known.observe(list(&["a"]), false);
+        assert!(!known.observe(broken(), false));
         for _ in 0..5 {
-            assert!(!known.observe(broken()));
-            assert!(!known.observe(unreachable()));
+            assert!(!known.observe(broken(), false));
+            assert!(!known.observe(unreachable(), false));
         }
         assert_eq!(known.models, ["a"]);
     }

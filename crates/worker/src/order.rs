@@ -2,9 +2,14 @@
 
 use std::borrow::Cow;
 
+use base::Endpoint;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use protocol::relay::{HeaderFields, Request, RequestHead, header_bytes};
+
+/// Why a request is declined whose path or method is not lent.
+pub(crate) const NOT_SERVED: &str =
+    "workers serve only the known requests to models below /v1/, such as POST /v1/chat/completions";
 
 /// The request of a job that was accepted. Its body is complete once the job starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +68,9 @@ impl Order {
         }
     }
 
-    /// Whether its method and path are lent. Any POST below `/v1/` is, and a few other requests. A
-    /// model server's own paths, such as those that delete models, are not.
+    /// Whether its method and path are lent: the requests to models that are known, and what belongs to earlier
+    /// answers. The paths by which a model server is administered are not, and some of them are below
+    /// `/v1/` too, such as vLLM's `/v1/load_lora_adapter`.
     pub(crate) fn is_served(&self) -> bool {
         let path = self.path.split(['?', '#']).next().unwrap_or_default();
         let path = plain(path);
@@ -73,12 +79,12 @@ impl Order {
         path.starts_with("/v1/") && !parts.any(|part| part == "..") && self.may_ask(&path)
     }
 
-    /// Whether this method may be used at the path: `POST` anywhere, `GET` for models and earlier answers,
-    /// `DELETE` for earlier answers.
+    /// Whether this method may be used at the path: `POST` for the known endpoints and earlier answers, `GET` for
+    /// models and earlier answers, `DELETE` for earlier answers.
     fn may_ask(&self, path: &str) -> bool {
         let answer = path.starts_with("/v1/responses/");
         match self.method {
-            Method::POST => true,
+            Method::POST => answer || Endpoint::of_path(path.trim_end_matches('/')).is_some(),
             Method::GET => answer || path == "/v1/models" || path.starts_with("/v1/models/"),
             Method::DELETE => answer,
             _ => false,
@@ -131,19 +137,34 @@ mod tests {
     #[test]
     fn only_the_consumer_apis_are_served() {
         let served = |path: &str| Order { path: path.to_owned(), ..Order::default() }.is_served();
-        for good in ["/v1/chat/completions", "/v1/x?y=/../z", "/v1/models/a..b"] {
+        for good in [
+            "/v1/chat/completions",
+            "/v1/embeddings?y=/../z",
+            "/v1/audio/speech",
+            "/v1/messages/count_tokens",
+            "/v1/responses/r1/cancel",
+            "/v1/responses/a..b",
+            "/v1/Completions/",
+        ] {
             assert!(served(good), "{good}");
         }
         for bad in [
             "",
-            "v1/x",
+            "v1/completions",
             "/v1",
+            "/v1/load_lora_adapter",
+            "/v1/unload%5Flora_adapter",
+            "/v1/models",
+            "/v1/models/a..b",
+            "/v1/completions/x",
+            "/v1beta/models:generateContent",
+            "/api/chat",
             "/api/delete",
             "/v1/../api/delete",
             "/v1/%2E%2e/api/delete",
             "/v1/..%2fapi",
             "/v1/..\\api",
-            "//v1/x",
+            "//v1/completions",
         ] {
             assert!(!served(bad), "{bad}");
         }

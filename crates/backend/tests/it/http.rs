@@ -1,6 +1,6 @@
 //! Model servers over HTTP, with a server of raw bytes at the other end.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ::http::HeaderValue;
 use backend::{Backend, BackendConfig, BackendError, BackendRequest, Phase, Timeouts};
@@ -51,6 +51,35 @@ async fn a_request_keeps_its_path_query_body_and_headers() {
     assert!(!answer.headers.contains_key("x-hop"));
     assert_eq!(answer.body.next().await.unwrap().unwrap(), "{}");
     assert!(answer.body.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_refused_request_is_sent_again_if_another_one_has_read_the_new_key() {
+    let server = RawServer::start().await;
+    let file = std::env::temp_dir().join(format!("warren-new-key-{}", std::process::id()));
+    std::fs::write(&file, "old").unwrap();
+    let config = BackendConfig {
+        api_key: Some("old".into()),
+        key_file: Some(file.clone()),
+        ..BackendConfig::new(server.url())
+    };
+    let backend = Arc::new(Backend::http(&config).unwrap());
+    let asking = Arc::clone(&backend);
+    let asked = tokio::spawn(async move { asking.send(ask("/v1/x")).await });
+    let (mut connection, request) = server.request().await;
+    assert!(request.headers.contains(&"authorization: bearer old".to_owned()));
+    std::fs::write(&file, "new").unwrap();
+    // As another refused request does, or the worker when it asks for the models.
+    backend.read_key_again().await;
+    connection.json("401 Unauthorized", "connection: close\r\n", "{}").await;
+    // The place of the key is not known yet, so the other one is tried first.
+    let (mut connection, _) = server.request().await;
+    connection.json("401 Unauthorized", "connection: close\r\n", "{}").await;
+    let (mut connection, request) = timeout(DEADLINE, server.request()).await.unwrap();
+    assert!(request.headers.contains(&"authorization: bearer new".to_owned()));
+    connection.json("200 OK", "", "{}").await;
+    assert_eq!(asked.await.unwrap().unwrap().status, 200);
+    std::fs::remove_file(file).unwrap();
 }
 
 #[tokio::test]

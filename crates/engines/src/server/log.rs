@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     ffi::{OsStr, OsString},
+    io,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -26,8 +27,8 @@ const BURST: u64 = 512 * 1024;
 const A_SECOND: u64 = 64 * 1024;
 /// Lines that some servers write whenever they are asked whether they are ready. They are left out.
 const NOISE: [&str; 2] = ["GET /health", "GET /v1/models"];
-/// The longest name of a file, without its ending.
-const MOST_NAME: usize = 100;
+/// The longest name of a file, without its ending, in bytes.
+const MOST_NAME: usize = 200;
 
 /// The log of one model's servers.
 #[derive(Debug)]
@@ -103,10 +104,14 @@ impl ServerLog {
         }
     }
 
-    async fn append(&self, to: &mut LogFile, bytes: &[u8]) -> std::io::Result<()> {
+    async fn append(&self, to: &mut LogFile, bytes: &[u8]) -> io::Result<()> {
         if to.length >= MOST_FILE {
             to.file = None;
-            fs::rename(&self.path, self.path.with_extension("log.1")).await?;
+            match fs::rename(&self.path, self.path.with_extension("log.1")).await {
+                // Somebody has removed it: a new one is begun all the same.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
         if to.file.is_none() {
             fs::create_dir_all(&self.dir).await?;
@@ -176,11 +181,20 @@ fn text(bytes: &[u8]) -> String {
     plain::stripped(String::from_utf8_lossy(bytes).trim())
 }
 
-/// A model's name as the name of a file.
+/// A model's name as the name of a file. Two models have two files, unless their names are long and begin alike: other
+/// bytes than letters, digits and `-_.` are written as in a URL.
 fn file_name(model: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-    let name: String = model.chars().map(safe).take(MOST_NAME).collect();
-    format!("{}{}", if name.starts_with('.') { "_" } else { "" }, name)
+    let mut name = String::new();
+    for (at, byte) in model.bytes().enumerate() {
+        let is_safe = byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        // A file whose name begins with a dot is hidden.
+        match is_safe || (byte == b'.' && at > 0) {
+            true => name.push(char::from(byte)),
+            false => name.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    name.truncate(MOST_NAME);
+    name
 }
 
 #[cfg(test)]
@@ -201,7 +215,7 @@ mod tests {
         let lines = log.last_lines();
         assert_eq!((lines.len(), &*lines[0], &*lines[39]), (MOST_LINES + 1, "line 10", "line 49"));
         assert_eq!(lines[40], "half [31mred");
-        let text = std::fs::read_to_string(dir.path().join("logs/org_.._m_8b.log")).unwrap();
+        let text = std::fs::read_to_string(dir.path().join("logs/org%2F..%2Fm%3A8b.log")).unwrap();
         assert!(text.starts_with("\n$ serve -x\nline 0\r\n"), "{text}");
     }
 
@@ -226,9 +240,24 @@ mod tests {
         assert!(log.last_lines().iter().all(|line| line.len() <= MOST_LINE));
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_log_that_was_removed_is_begun_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = ServerLog::new(dir.path(), "m");
+        let much = vec![b'x'; BURST as usize];
+        for _ in 0..2 {
+            log.add(&much).await;
+            tokio::time::advance(Duration::from_secs(60)).await;
+        }
+        std::fs::remove_file(log.path()).unwrap();
+        log.add(b"again").await;
+        assert_eq!(std::fs::read_to_string(log.path()).unwrap(), "again");
+    }
+
     #[test]
     fn a_name_leads_to_no_other_place() {
-        assert_eq!(file_name("../../etc/passwd"), "_.._.._etc_passwd");
+        assert_eq!(file_name("../../etc/passwd"), "%2E.%2F..%2Fetc%2Fpasswd");
+        assert_ne!(file_name("a/b"), file_name("a_b"));
         assert_eq!(file_name("Qwen3-8B-Q4_K_M"), "Qwen3-8B-Q4_K_M");
         assert_eq!(file_name(&"x".repeat(300)).len(), MOST_NAME);
     }

@@ -2,17 +2,9 @@
 
 use std::borrow::Cow;
 
-use base64::{
-    Engine,
-    alphabet::STANDARD,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
+use base64::Engine;
 
-/// Reads text with and without padding.
-const LENIENT: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
+use crate::lenient_base64::LENIENT;
 
 /// Bytes in the standard alphabet, padded.
 pub fn encode(bytes: &[u8]) -> String {

@@ -2,25 +2,17 @@
 
 use std::fmt;
 
-use base64::{
-    Engine as _, alphabet,
-    display::Base64Display,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD},
-};
+use base64::{Engine as _, display::Base64Display};
 use bytes::Bytes;
 use serde::{
     Deserializer, Serializer,
     de::{Error, Visitor},
 };
 
-/// Reads text with and without padding. It is written with padding.
-const LENIENT: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
+use crate::lenient_base64::LENIENT;
 
 pub(super) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&Base64Display::new(bytes, &STANDARD))
+    serializer.collect_str(&Base64Display::new(bytes, &LENIENT))
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {

@@ -27,6 +27,8 @@ pub struct EventReader {
     id: String,
     /// Whether the last byte was `\r`, so that a `\n` now would belong to it.
     after_cr: bool,
+    /// Whether the first line has ended. Only that one may begin with a byte order mark.
+    begun: bool,
 }
 
 impl EventReader {
@@ -72,13 +74,15 @@ impl EventReader {
     }
 
     fn end_line<E>(&mut self, event: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let is_first = !std::mem::replace(&mut self.begun, true);
         if self.line.is_empty() {
             let had = std::mem::take(&mut self.has_data);
             let done = if had { event(&self.data) } else { Ok(()) };
             self.data.clear();
             return done;
         }
-        let line = self.line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.line);
+        let marked = self.line.strip_prefix(b"\xef\xbb\xbf").filter(|_| is_first);
+        let line = marked.unwrap_or(&self.line);
         if let Some(value) = line.strip_prefix(b"data:") {
             if self.has_data {
                 self.data.push(b'\n');
@@ -124,6 +128,12 @@ mod tests {
         reader.feed(b"id: 7\ndata: a\n\ndata: b\n\n", |_| Ok::<_, EventTooLong>(())).unwrap();
         assert_eq!(reader.last_id(), "7");
         assert!(read(&[b"\n\n: only comments\n\n"]).is_empty());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_removed_at_the_beginning_only() {
+        let stream = "\u{feff}data: a\n\n\u{feff}data: b\n\ndata: \u{feff}c\n\n";
+        assert_eq!(read(&[stream.as_bytes()]), ["a", "\u{feff}c"]);
     }
 
     #[test]

@@ -64,9 +64,10 @@ impl Calls {
                     }
                 }
                 Some(done) = self.tasks.join_next() => {
-                    // A cancelled call has no result.
-                    if let Ok(done) = done {
-                        self.done(done);
+                    match done {
+                        Ok(done) => self.done(done),
+                        // A cancelled call, or one that has panicked, has no result.
+                        Err(error) => self.running.retain(|_, (_, task)| task.id() != error.id()),
                     }
                 }
             }

@@ -49,7 +49,11 @@ impl RelayWorkers {
         let register = match timeout(REGISTER_DEADLINE, first_message(&mut link)).await {
             Ok(Ok(register)) => register,
             Ok(Err(why)) => return refuse(link, &why).await,
-            Err(_) => return refuse(link, "no register message within 10 s").await,
+            Err(_) => {
+                let seconds = REGISTER_DEADLINE.as_secs();
+                let why = format!("no register message within {seconds} s");
+                return refuse(link, &why).await;
+            }
         };
         let id = ProviderId::from_random(rand::rng().random());
         let normalised = register.normalised();

@@ -80,6 +80,9 @@ impl Call {
     }
 }
 
+/// The longest beginning of an object that is kept as it came, in bytes.
+const MAX_EMPTY: usize = 256;
+
 /// The arguments of a call, up to the end of their object.
 ///
 /// Some backends send `{}` as a placeholder before the real arguments. So an empty object is kept until
@@ -101,7 +104,7 @@ impl Arguments {
             empty => Cow::Owned(format!("{empty}{piece}")),
         };
         let Some(real) = behind_placeholders(&so_far) else {
-            self.empty = so_far.into_owned();
+            self.empty = last_placeholder(&so_far);
             return Cow::Borrowed("");
         };
         self.empty.clear();
@@ -133,6 +136,16 @@ fn behind_placeholders(arguments: &str) -> Option<&str> {
             next if next.starts_with('{') => rest = next,
             _ => return Some("{}"),
         }
+    }
+}
+
+/// The last of some empty objects, or its beginning. What came before gives way to it. Of a long one the white space
+/// is left out, so that an endless one takes no memory.
+fn last_placeholder(empty: &str) -> String {
+    let last = &empty[empty.rfind('{').unwrap_or(empty.len())..];
+    match last.len() {
+        0..=MAX_EMPTY => last.to_owned(),
+        _ => last.split_whitespace().collect(),
     }
 }
 
@@ -293,6 +306,22 @@ mod tests {
         assert_eq!(written(&["{", "\n", "}"]), (String::new(), "{\n}".to_owned()));
         assert_eq!(written(&["{}", "x"]), ("{}".to_owned(), String::new()));
         assert_eq!(written(&["no object"]), ("no object".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn endless_placeholders_take_no_memory() {
+        for pieces in [["{}", "{}"], ["{", "}"], ["{", "\n"], [" ", "\n"], ["{}", "\n "]] {
+            let mut arguments = Arguments::default();
+            for at in 0..10_000 {
+                // An object within an object is none of these.
+                let piece = if pieces == ["{", "\n"] && at > 0 { "\n" } else { pieces[at % 2] };
+                assert_eq!(arguments.take(piece), "", "{pieces:?}");
+                assert!(arguments.empty.len() <= MAX_EMPTY, "{pieces:?}");
+            }
+        }
+        let mut arguments = Arguments::default();
+        assert_eq!(arguments.take(&format!("{{{}", " ".repeat(2 * MAX_EMPTY))), "");
+        assert_eq!(arguments.take("\"a\":1} rest"), "{\"a\":1}");
     }
 
     #[test]

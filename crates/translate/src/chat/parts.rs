@@ -253,6 +253,9 @@ impl Parts {
     fn close_front(&mut self, client: &mut ClientAnswer<'_, impl Writer>) {
         let front = self.waiting.pop_front();
         if !std::mem::take(&mut self.open) {
+            // A call without a name is dropped, and waits no longer.
+            let bytes = front.map_or(0, |front| OVERHEAD + front.text.len());
+            self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes);
             return;
         }
         if let Some(WaitingText { part: Part::Call { number, .. }, .. }) = front {

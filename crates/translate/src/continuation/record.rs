@@ -21,6 +21,9 @@ pub enum CannotContinue {
     /// for their results.
     #[error("a call of a tool has begun")]
     ToolCall,
+    /// The answer cites its sources. A request cannot give the citations back.
+    #[error("it cites its sources")]
+    Citations,
     /// The provider cannot continue in the middle of thoughts.
     #[error("it broke off within the model's thoughts")]
     Thoughts,

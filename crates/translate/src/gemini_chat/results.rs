@@ -10,10 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{conversation::list, part};
-use crate::chat_request::{Message, Part, join};
-
-/// How a tool's message begins when the tool has failed.
-const FAILED: &str = "Error: ";
+use crate::chat_request::{FAILED, Message, Part, join};
 
 /// The calls so far that have no result.
 #[derive(Default)]

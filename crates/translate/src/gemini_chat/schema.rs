@@ -3,7 +3,7 @@
 //! | In the schema | Becomes |
 //! | --- | --- |
 //! | `type: "STRING"` | `"string"`; `TYPE_UNSPECIFIED` is left out |
-//! | `nullable: true` | `null` among the types; left out if there is no single `type` |
+//! | `nullable: true` | `null` among the types; left out if there is no `type` |
 //! | `propertyOrdering` | the order of `properties` |
 //! | `format` of numbers and of enums, `example` | left out: no server acts on them, and strict ones refuse them |
 //! | `minItems: "3"` and other counts as texts | numbers |
@@ -70,9 +70,8 @@ impl SchemaWriter<'_> {
     fn kind(&mut self, raw: Option<&RawValue>, nullable: bool) {
         let Some(raw) = raw else { return };
         let Ok(fields::Text(kind)) = serde_json::from_str(raw.get()) else {
-            // A list of types, as JSON Schema allows.
             self.name("type");
-            return self.out.push_str(&raw.get().to_ascii_lowercase());
+            return self.out.push_str(&list_of_types(raw, nullable));
         };
         if kind == "TYPE_UNSPECIFIED" {
             return;
@@ -157,6 +156,17 @@ impl SchemaWriter<'_> {
     }
 }
 
+/// A list of types, as JSON Schema allows, with `null` among them if that is asked for.
+fn list_of_types(raw: &RawValue, nullable: bool) -> String {
+    let types = raw.get().to_ascii_lowercase();
+    let Ok(mut list) = serde_json::from_str::<Vec<String>>(&types) else { return types };
+    if !nullable || list.iter().any(|kind| kind == "null") {
+        return types;
+    }
+    list.push("null".to_owned());
+    json::write(&list)
+}
+
 /// Whether a format is one of those that only Google's API has.
 fn is_of_number(format: &RawValue) -> bool {
     let googles = ["\"int32\"", "\"int64\"", "\"float\"", "\"double\"", "\"enum\""];
@@ -214,6 +224,11 @@ mod tests {
             (r#"{"type":"INTEGER","format":"int64","example":7}"#, r#"{"type":"integer"}"#),
             (r#"{"nullable":true,"type":"NUMBER"}"#, r#"{"type":["number","null"]}"#),
             (r#"{"type":["STRING","null"]}"#, r#"{"type":["string","null"]}"#),
+            (
+                r#"{"type":["STRING","NUMBER"],"nullable":true}"#,
+                r#"{"type":["string","number","null"]}"#,
+            ),
+            (r#"{"type":["NULL","STRING"],"nullable":true}"#, r#"{"type":["null","string"]}"#),
             (r#"{"type":"TYPE_UNSPECIFIED","description":"any"}"#, r#"{"description":"any"}"#),
             (
                 r#"{"type":"ARRAY","min_items":"1","maxItems":"03","items":{"type":"BOOLEAN"}}"#,

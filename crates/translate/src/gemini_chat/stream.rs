@@ -1,7 +1,7 @@
 //! A stream of partial answers, as events or as the elements of an array.
 
 use protocol::{
-    failure::{BadAnswer, Failure},
+    failure::{BadAnswer, Failure, MAX_KEPT},
     json,
 };
 use serde_json::Value;
@@ -33,8 +33,10 @@ pub(super) struct Stream {
     around: [(String, String); 2],
     /// The part that is open.
     open: Option<Part>,
-    /// The arguments of the open call so far.
+    /// The arguments of the open call so far: at most [`MAX_KEPT`] bytes.
     arguments: String,
+    /// Why the answer cannot be completed.
+    fault: Option<BadAnswer>,
     seals: Seals,
     /// Whether a call was left out.
     damaged: bool,
@@ -57,9 +59,19 @@ impl Stream {
             around,
             open: None,
             arguments: String::new(),
+            fault: None,
             seals: Seals::default(),
             damaged: false,
             begun: false,
+        }
+    }
+
+    fn argument(&mut self, text: &str) {
+        if self.arguments.len() + text.len() > MAX_KEPT {
+            let why = format!("the arguments of a call are longer than {MAX_KEPT} bytes");
+            self.fault.get_or_insert(BadAnswer(why));
+        } else {
+            self.arguments.push_str(text);
         }
     }
 
@@ -113,7 +125,7 @@ impl Writer for Stream {
 
     fn delta(&mut self, text: &str, out: &mut Vec<u8>) {
         let thinks = match &self.open {
-            Some(Part::Call { .. }) => return self.arguments.push_str(text),
+            Some(Part::Call { .. }) => return self.argument(text),
             open => *open == Some(Part::Reasoning),
         };
         if thinks {
@@ -147,6 +159,9 @@ impl Writer for Stream {
     }
 
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
         let reason = finish_reason(outcome.finish, self.damaged);
         let usage = json::write(&UsageMetadata::of(&outcome.usage));
         let signature = self.seals.of_thoughts();
@@ -167,5 +182,32 @@ impl Writer for Stream {
 
     fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>) {
         out.extend_from_slice(errors::for_gemini(status, failure).as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::{Finish, Usage};
+
+    #[test]
+    fn the_arguments_of_a_call_are_bounded() {
+        let (id, created, model) = ("0".repeat(32), 1, "m".to_owned());
+        let context = Context { id, created, model, streaming: true };
+        let mut stream = Stream::new(&context, Framing::Events, false);
+        let call = Part::Call { id: "a".to_owned(), name: "f".to_owned(), number: 0 };
+        let mut out = Vec::new();
+        stream.open(&call, &mut out);
+        let mebibyte = "x".repeat(1024 * 1024);
+        for _ in 0..MAX_KEPT / mebibyte.len() + 2 {
+            stream.delta(&mebibyte, &mut out);
+            assert!(stream.arguments.len() <= MAX_KEPT);
+        }
+        stream.close(&mut out);
+        let outcome =
+            Outcome { finish: Finish::ToolCalls, stop_sequence: None, usage: Usage::default() };
+        let BadAnswer(why) = stream.finish(&outcome, &mut out).unwrap_err();
+        assert!(why.contains("longer than"), "{why}");
+        assert!(out.is_empty(), "the call is left out");
     }
 }

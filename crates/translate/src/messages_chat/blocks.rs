@@ -10,15 +10,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    chat_request::{Content, ImageUrl, Message, Part, join},
+    chat_request::{Content, FAILED, ImageUrl, Message, PICTURES_FOLLOW, Part, join},
     media,
 };
-
-/// The text of a tool's message whose result has only pictures.
-const PICTURES_FOLLOW: &str = "The result is in the next message.";
-
-/// How a tool's message begins when the tool has failed.
-const FAILED: &str = "Error: ";
 
 /// A raw block of the request, with the fields of all types.
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use protocol::json::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::chat_request::{Content, ImageUrl, Part, join};
+use crate::chat_request::{Content, ImageUrl, PICTURES_FOLLOW, Part, join};
 
 /// A raw item of the request, with the fields of all types.
 #[derive(Deserialize)]
@@ -102,7 +102,7 @@ impl<'a> Item<'a> {
         let (texts, images): (Vec<_>, Vec<_>) =
             parts.into_iter().partition(|part| matches!(part, Part::Text { .. }));
         let text = match Content::of_parts(texts) {
-            Content::Text(text) if text.is_empty() && !images.is_empty() => IMAGES_FOLLOW.into(),
+            Content::Text(text) if text.is_empty() && !images.is_empty() => PICTURES_FOLLOW.into(),
             Content::Text(text) => text,
             Content::Parts(_) => Cow::Borrowed(""),
         };
@@ -148,9 +148,6 @@ fn output_parts<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<Part<'a>>, BadR
         _ => parts(raw, path),
     }
 }
-
-/// The text of a tool's message whose result has only images.
-pub(super) const IMAGES_FOLLOW: &str = "The result is in the next message.";
 
 /// The texts of a thought; each begins a line. Pieces without text are left out.
 fn thought_text<'a>(raw: &'a RawValue, path: &str) -> Result<Cow<'a, str>, BadRequest> {

@@ -91,6 +91,16 @@ async fn this_machine_is_dialled_directly_and_a_proxy_that_is_down_is_named() {
 }
 
 #[tokio::test]
+async fn the_beginning_of_a_long_refusal_is_shown() {
+    let long =
+        format!("HTTP/1.1 403 Forbidden\r\n\r\nthis key is spent{}", " x".repeat(MAX_REFUSAL));
+    let (port, _heard) = saying(long.leak().as_bytes()).await;
+    let error = refused(&format!("ws://127.0.0.1:{port}"), &[]).await;
+    assert!(error.contains("this key is spent x"), "{error}");
+    assert!(error.len() < MAX_REFUSAL + 100, "{}", error.len());
+}
+
+#[tokio::test]
 async fn tls_and_clear_text_are_told_apart() {
     let (port, _heard) = saying(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
     let error = refused(&format!("wss://127.0.0.1:{port}"), &[]).await;

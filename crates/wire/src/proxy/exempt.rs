@@ -68,7 +68,7 @@ impl Hosts {
         }
         if let Some((address, bits)) = text.split_once('/') {
             let address = bare(address).parse::<IpAddr>().ok()?;
-            return Some(Self::Network(address, bits.parse().ok()?));
+            return Some(network(address, bits.parse().ok()?));
         }
         let domain = text.trim_start_matches('*').trim_matches('.').to_ascii_lowercase();
         let is_name = !domain.is_empty() && !domain.contains([':', '*', '/', '[', ']']);
@@ -84,6 +84,15 @@ impl Hosts {
                 .is_some_and(|before| before.is_empty() || before.ends_with('.')),
             _ => false,
         }
+    }
+}
+
+/// A network in the form in which addresses are compared: one of IPv4 addresses that are written as IPv6 addresses
+/// (`::ffff:10.0.0.0/104`) is one of IPv4.
+fn network(address: IpAddr, bits: u8) -> Hosts {
+    match (address.to_canonical(), bits.checked_sub(96)) {
+        (v4 @ IpAddr::V4(_), Some(bits)) if address.is_ipv6() => Hosts::Network(v4, bits),
+        _ => Hosts::Network(address, bits),
     }
 }
 
@@ -143,13 +152,14 @@ mod tests {
 
     #[test]
     fn every_form_of_an_entry_is_read() {
-        let cases: [(&str, &[&str], &[&str]); 9] = [
+        let cases: [(&str, &[&str], &[&str]); 10] = [
             ("example.com", &["example.com", "EXAMPLE.COM.", "a.example.com"], &["badexample.com"]),
             (".example.com", &["a.example.com", "example.com"], &["example.com.evil"]),
             ("*.example.com", &["a.b.example.com"], &["example.org"]),
             ("*", &["anything", "10.0.0.1"], &[]),
             ("10.0.0.0/8", &["10.255.0.1", "::ffff:10.1.1.1"], &["11.0.0.1", "ten.example"]),
             ("fd00::/8", &["[fdab::1]"], &["[fe00::1]", "10.0.0.1"]),
+            ("::ffff:10.0.0.0/104", &["10.1.1.1", "[::ffff:10.2.2.2]"], &["11.0.0.1"]),
             ("192.168.1.7", &["192.168.1.7"], &["192.168.1.8"]),
             ("10.0.0.0/0", &["1.2.3.4"], &["[::2]"]),
             ("[2001:db8::1]", &["[2001:db8::1]"], &["[2001:db8::2]"]),

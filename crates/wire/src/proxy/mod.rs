@@ -71,14 +71,14 @@ impl Proxies {
         let set = |name: &str| {
             let given = value(&name.to_ascii_lowercase()).filter(|text| !text.trim().is_empty());
             let given = given.or_else(|| value(name))?;
-            Some(given.trim().to_owned()).filter(|text| !text.is_empty() && text.len() <= MAX_VALUE)
+            Some(given.trim().to_owned()).filter(|text| !text.is_empty())
         };
         let proxy = |variable| set(variable).map(|text| Proxy::parse(variable, &text));
         let all = proxy("ALL_PROXY");
         Self {
             secure: proxy("HTTPS_PROXY").or_else(|| all.clone()),
             clear: proxy("HTTP_PROXY").or(all),
-            exempt: set("NO_PROXY").map(|text| Exempt::parse(&text)).unwrap_or_default(),
+            exempt: set("NO_PROXY").map(|text| exempt(&text)).unwrap_or_default(),
         }
     }
 
@@ -98,10 +98,22 @@ impl Proxies {
     }
 }
 
+/// Reads `NO_PROXY`. Of a list that is too long, no entry counts: one of them may be cut in two.
+fn exempt(list: &str) -> Exempt {
+    if list.len() > MAX_VALUE {
+        tracing::warn!("NO_PROXY is longer than {MAX_VALUE} bytes and was ignored");
+        return Exempt::default();
+    }
+    Exempt::parse(list)
+}
+
 impl Proxy {
     /// Reads `[http://][NAME:PASSWORD@]HOST[:PORT]`.
     fn parse(variable: &'static str, text: &str) -> Result<Self, BadProxy> {
         let bad = |reason| BadProxy { variable, reason };
+        if text.len() > MAX_VALUE {
+            return Err(bad("it is longer than 64 KiB"));
+        }
         let not_a_url = "write it as http://HOST:PORT";
         let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         let url = Url::parse(&full).map_err(|_| bad(not_a_url))?;
@@ -224,6 +236,7 @@ mod tests {
             ("https://p", "without TLS"),
             ("ftp://p", "http://HOST:PORT"),
             ("http://", "http://HOST:PORT"),
+            (&*format!("http://{}", "p".repeat(MAX_VALUE)), "longer than 64 KiB"),
         ] {
             let proxies = proxies(&[("ALL_PROXY", value)]);
             let error = proxies.towards(false, "far.example", 80).unwrap_err().to_string();

@@ -8,7 +8,7 @@ use protocol::relay::{
     Problem, RegisterAck, Request, RequestHead, ServerFrame, ServerMessage,
 };
 
-use crate::order::Order;
+use crate::order::{NOT_SERVED, Order};
 
 /// The longest request body that is taken, in bytes.
 pub(crate) const MAX_BODY: u64 = 1024 * 1024 * 1024;
@@ -66,6 +66,8 @@ pub(crate) struct Requests {
 struct RequestState {
     request_id: String,
     phase: Phase,
+    /// How many bytes are still to come of the body of an ignored request that has this job's number.
+    ignored: u64,
     /// Whether the server knows that the job has arrived.
     acknowledged: bool,
 }
@@ -197,7 +199,11 @@ impl Requests {
             let why = bad_request(format!("a body of {body_len} bytes is too large"));
             return self.refuse(order, why);
         }
-        match self.take(order)? {
+        let Some(action) = self.take(order) else {
+            self.ignore_body(number, body_len.saturating_sub(body.len() as u64));
+            return None;
+        };
+        match action {
             // The head brings the first piece of the body.
             Action::Start(order) if body_len > 0 || !body.is_empty() => {
                 let order = Box::new(order);
@@ -221,7 +227,8 @@ impl Requests {
         }
         self.numbers.insert(order.request_id.clone(), order.number);
         let request_id = order.request_id.clone();
-        let job = RequestState { request_id, phase: Phase::Running, acknowledged: false };
+        let job =
+            RequestState { request_id, phase: Phase::Running, ignored: 0, acknowledged: false };
         self.news = true;
         self.jobs.insert(order.number, job);
         Some(Action::Start(order))
@@ -234,7 +241,7 @@ impl Requests {
         if self.jobs.len() >= self.max_jobs {
             return Some(failure(FailureCode::Draining, "this worker has no room"));
         }
-        (!order.is_served()).then(|| bad_request("only paths below /v1/ are served".to_owned()))
+        (!order.is_served()).then(|| bad_request(NOT_SERVED.to_owned()))
     }
 
     fn refuse(&self, order: Order, why: JobFailure) -> Option<Action> {
@@ -243,9 +250,22 @@ impl Requests {
         Some(Action::Decline { number, request_id, path, why })
     }
 
+    /// Notes that the rest of the body of an ignored request is still to come. If its number is that of a job,
+    /// the pieces must not be taken for that job's.
+    fn ignore_body(&mut self, number: u32, bytes: u64) {
+        if let Some(job) = self.jobs.get_mut(&number) {
+            job.ignored = job.ignored.saturating_add(bytes);
+        }
+    }
+
     fn on_piece(&mut self, number: u32, piece: Bytes) -> Option<Action> {
         // Pieces may still arrive after their job has ended.
         let job = self.jobs.get_mut(&number)?;
+        if let Some(left) = job.ignored.checked_sub(piece.len() as u64).filter(|_| job.ignored > 0)
+        {
+            job.ignored = left;
+            return None;
+        }
         let Phase::Collecting { order, missing } = &mut job.phase else {
             let more = bad_request("more body than announced".to_owned());
             return if piece.is_empty() { None } else { self.give_up(number, more) };
@@ -338,7 +358,7 @@ mod tests {
     fn request(id: &str) -> Request {
         Request {
             request_id: id.to_owned(),
-            endpoint_path: "/v1/x".to_owned(),
+            endpoint_path: "/v1/completions".to_owned(),
             body: "{}".to_owned(),
             ..Request::default()
         }
@@ -356,7 +376,7 @@ mod tests {
     fn frame(job: u32, id: &str, body_len: u64, body: &'static str) -> ServerFrame {
         let head = RequestHead {
             request_id: id.to_owned(),
-            endpoint_path: "/v1/x".to_owned(),
+            endpoint_path: "/v1/completions".to_owned(),
             body_len,
             ..RequestHead::default()
         };
@@ -418,7 +438,7 @@ mod tests {
         let mut requests = Requests::new(Form::Json, 1);
         let first = started(text(&mut requests, "r-1"));
         let second = started(text(&mut requests, "r-2"));
-        assert_eq!((first.body.concat(), first.path.as_str()), (b"{}".to_vec(), "/v1/x"));
+        assert_eq!((first.body.concat(), first.path.as_str()), (b"{}".to_vec(), "/v1/completions"));
         assert_eq!(stopped(cancel(&mut requests, "r-2")), (second.number, FailureCode::Canceled));
         requests.ended(second.number);
         assert_eq!(cancel(&mut requests, "r-2"), None);
@@ -494,6 +514,17 @@ mod tests {
         assert_eq!(requests.on_frame(Ok(frame(2, "a", 0, ""))), None);
         assert_eq!(requests.on_frame(Ok(frame(1, "b", 0, ""))), None);
         assert_eq!(requests.jobs(), 1);
+    }
+
+    #[test]
+    fn the_body_of_a_repeated_request_does_not_stop_the_first_one() {
+        let mut requests = Requests::new(Form::Binary, 4);
+        started(requests.on_frame(Ok(frame(1, "a", 2, "ab"))));
+        assert_eq!(requests.on_frame(Ok(frame(1, "a", 4, "a"))), None);
+        assert_eq!(piece(&mut requests, 1, "bc"), None);
+        assert_eq!(piece(&mut requests, 1, "d"), None);
+        assert_eq!(requests.jobs(), 1);
+        assert_eq!(stopped(piece(&mut requests, 1, "e")), (1, FailureCode::BadRequest));
     }
 
     #[test]

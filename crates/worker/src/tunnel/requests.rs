@@ -10,7 +10,7 @@ use protocol::{
 };
 
 use crate::{
-    order::{Order, headers},
+    order::{NOT_SERVED, Order, headers},
     outcome::Outcome,
     room::{GiveUpReason, plane::HeartbeatFailure},
 };
@@ -104,7 +104,7 @@ impl Requests {
             _ if self.draining => Some("this participant is leaving"),
             _ if self.jobs.len() >= self.max_jobs => Some("this participant has no room"),
             Some(order) if order.is_served() => None,
-            _ => Some("only the consumer APIs below /v1/ are served"),
+            _ => Some(NOT_SERVED),
         }
     }
 
@@ -253,12 +253,13 @@ mod tests {
         for (from, to) in [
             ("/v1/chat/completions", "/api/delete"),
             ("/v1/chat/completions", "/v1/../api/delete"),
+            ("/v1/chat/completions", "/v1/load_lora_adapter"),
             ("\"POST\"", "\"PUT\""),
             ("\"POST\"", "\"\""),
         ] {
             let mut requests = Requests::new(1);
             let (_, why) = declined(requests.on_text(&request("a").replace(from, to)));
-            assert!(why.contains("only the consumer APIs"), "{to}: {why}");
+            assert_eq!(why, NOT_SERVED, "{to}");
             assert_eq!(requests.jobs(), 0);
         }
     }

@@ -119,7 +119,7 @@ async fn a_body_in_pieces_arrives_whole_and_renamed() {
     let head = RequestHead {
         request_id: "r-1".to_owned(),
         model: "fast".to_owned(),
-        endpoint_path: "/v1/x".to_owned(),
+        endpoint_path: "/v1/completions".to_owned(),
         body_len: 24,
         ..RequestHead::default()
     };

@@ -5,14 +5,14 @@ use std::{borrow::Cow, fmt};
 
 use memchr::memmem;
 use serde::{
-    Deserialize, Deserializer, Serialize,
+    Deserializer, Serialize,
     de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
 use super::message::ClusterMessage;
 use crate::{
-    json::clip,
+    json::{clip, fields::Text},
     mesh::wire_id::{MAX_ID, WireId},
 };
 
@@ -153,7 +153,7 @@ impl<'de> Visitor<'de> for Member {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found = None;
         while found.is_none()
-            && let Some(Key(name)) = map.next_key()?
+            && let Some(Text(name)) = map.next_key()?
         {
             if self.0.is_none_or(|wanted| name == wanted) {
                 found = Some((name, map.next_value()?));
@@ -165,10 +165,6 @@ impl<'de> Visitor<'de> for Member {
         Ok(found)
     }
 }
-
-/// A key, borrowed where nothing in it is escaped.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The one key of a message, and its value. If there are several keys, the first counts.
 fn outer(bytes: &[u8]) -> Result<(Cow<'_, str>, &RawValue), serde_json::Error> {

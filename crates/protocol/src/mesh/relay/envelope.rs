@@ -8,8 +8,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{fault::Fault, object::Key};
-use crate::json;
+use super::fault::Fault;
+use crate::json::{self, fields::Text};
 
 /// A message whose name was read.
 pub(super) struct Envelope<'a> {
@@ -63,7 +63,7 @@ impl<'de> Visitor<'de> for OuterVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let Some((Key(kind), payload)) = map.next_entry()? else { return Ok(Outer(None)) };
+        let Some((Text(kind), payload)) = map.next_entry()? else { return Ok(Outer(None)) };
         let mut alone = true;
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
             alone = false;

@@ -2,21 +2,11 @@
 
 use std::borrow::Cow;
 
-use base64::{
-    Engine as _,
-    alphabet::STANDARD,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
+use base64::Engine as _;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{MAX_SESSION_ID, envelope::Envelope, fault::Fault, id::RelayNodeId, object::Object};
-use crate::json::push_escaped;
-
-/// Writes padding, as stock peers do; reads text with or without it.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
+use crate::{json::push_escaped, lenient_base64::LENIENT};
 
 /// Which message it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -167,12 +157,12 @@ enum Data<'a> {
 fn bytes(raw: &str) -> Option<Vec<u8>> {
     // Text without escapes need not be unescaped or copied: it is up to 16 MiB.
     let plain = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    if let Some(bytes) = plain.and_then(|text| BASE64.decode(text).ok()) {
+    if let Some(bytes) = plain.and_then(|text| LENIENT.decode(text).ok()) {
         return Some(bytes);
     }
     match serde_json::from_str::<Data<'_>>(raw).ok()? {
         Data::Numbers(bytes) => Some(bytes),
-        Data::Text(text) => match BASE64.decode(text.as_bytes()) {
+        Data::Text(text) => match LENIENT.decode(text.as_bytes()) {
             Ok(bytes) => Some(bytes),
             Err(_) => text.starts_with('{').then(|| text.into_owned().into_bytes()),
         },
@@ -192,7 +182,7 @@ pub fn relay_session(kind: ForwardKind, from: &str, to: &str, session: &str) -> 
 pub fn relay_data(from: &str, to: &str, session: &str, data: &[u8]) -> String {
     let mut out = begin(ForwardKind::RelayData, data.len().div_ceil(3) * 4);
     out.push_str("\"data\":\"");
-    BASE64.encode_string(data, &mut out);
+    LENIENT.encode_string(data, &mut out);
     out.push_str("\",\"fromNodeID\":\"");
     ends(&mut out, from, to, session);
     out

@@ -9,6 +9,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::fault::Fault;
+use crate::json::fields::Text;
 
 /// More fields than any message has. Each takes memory, and its text may be three bytes long.
 const MAX_FIELDS: usize = 64;
@@ -18,10 +19,6 @@ pub(super) struct Object<'a> {
     kind: &'static str,
     fields: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
-
-/// A key, borrowed where nothing in it is escaped.
-#[derive(Deserialize)]
-pub(super) struct Key<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 impl<'a> Object<'a> {
     /// The payload of a message, its `_0` taken off, and its text.
@@ -60,8 +57,8 @@ impl<'a> Object<'a> {
     /// A field that is text, if it is there and not null.
     pub(super) fn opt_text(&self, name: &'static str) -> Result<Option<Cow<'a, str>>, Fault> {
         let Some(raw) = self.get(name).filter(|raw| raw.get() != "null") else { return Ok(None) };
-        let text = serde_json::from_str::<Key<'a>>(raw.get());
-        text.map(|Key(text)| Some(text)).map_err(|_| self.bad(name))
+        let text = serde_json::from_str::<Text<'a>>(raw.get());
+        text.map(|Text(text)| Some(text)).map_err(|_| self.bad(name))
     }
 
     /// A field that is text.
@@ -94,7 +91,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut fields = Vec::new();
-        while let Some((Key(name), value)) = map.next_entry()? {
+        while let Some((Text(name), value)) = map.next_entry()? {
             if fields.len() == MAX_FIELDS {
                 return Err(serde::de::Error::invalid_length(MAX_FIELDS + 1, &self));
             }

@@ -1,7 +1,7 @@
 //! The JSON text of a session, project or team, as members replicate it: with all its fields, even
 //! unknown ones.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -10,7 +10,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use crate::{
-    json,
+    json::{self, fields::Text},
     workspace::limits::{NAME_MAX, OBJECT_DEPTH_MAX, OBJECT_MAX},
 };
 
@@ -158,7 +158,7 @@ impl<'de> Visitor<'de> for &mut Rewriting<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some((Name(name), value)) = map.next_entry::<Name<'de>, &RawValue>()? {
+        while let Some((Text(name), value)) = map.next_entry::<Text<'de>, &RawValue>()? {
             self.field(&name, value.get());
             if self.out.len() > self.max {
                 return Err(A::Error::custom(BadObject::TooLong));
@@ -208,10 +208,6 @@ fn depth(text: &str) -> usize {
     }
     deepest
 }
-
-/// A name, borrowed where nothing in it is escaped.
-#[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl Serialize for ObjectText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -190,7 +190,7 @@ impl Messages {
 
     fn delta(&mut self, event: &Event<'_>, record: &mut Record) {
         if &*event.delta.kind == "citations_delta" {
-            record.refuse(CannotContinue::ToolCall);
+            record.refuse(CannotContinue::Citations);
         }
         self.piece(event, &event.delta, record);
     }

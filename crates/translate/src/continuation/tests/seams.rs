@@ -225,6 +225,11 @@ fn inside_and_after_calls_nothing_is_continued() {
             json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use"}}),
             CannotContinue::ToolCall,
         ),
+        (
+            Endpoint::Messages,
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "citations_delta"}}),
+            CannotContinue::Citations,
+        ),
         (Endpoint::Messages, json!({"type": "error", "error": {}}), CannotContinue::Failed),
         (Endpoint::Responses, added, CannotContinue::ToolCall),
         (

@@ -304,6 +304,15 @@ fn endless_calls_are_refused() {
 }
 
 #[test]
+fn dropped_calls_do_not_wait_any_longer() {
+    let arguments = json!({"a": "x".repeat(1024 * 1024)}).to_string();
+    let calls: Vec<Value> =
+        (0..70).map(|at| delta(&call(at, &at.to_string(), "", &arguments))).collect();
+    let stream = events(&calls) + DONE;
+    answered(true, &json!({}), 200, Body::Events, &[stream.as_bytes()]).unwrap();
+}
+
+#[test]
 fn endless_words_of_calls_are_refused() {
     let fed = |length: usize| {
         let stream = events(&[delta(&call(0, &"a".repeat(length), "f", "{}"))]) + DONE;

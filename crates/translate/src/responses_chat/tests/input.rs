@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use protocol::json::BadRequest;
 use serde_json::{Value, json};
 
-use super::super::{input::messages, request_item::IMAGES_FOLLOW, tools::Tools};
+use super::super::{input::messages, tools::Tools};
+use crate::chat_request::PICTURES_FOLLOW;
 
 fn read(instructions: Option<&str>, input: &Value) -> Result<Value, BadRequest> {
     let raw = serde_json::value::to_raw_value(input).unwrap();
@@ -86,7 +87,7 @@ fn words_after_a_call_do_not_part_it_from_its_result() {
     let messages = read(None, &input).unwrap();
     assert_eq!(messages[0]["content"], "Wait.");
     assert_eq!(messages[0]["tool_calls"][0]["id"], "c");
-    assert_eq!(messages[1]["content"], IMAGES_FOLLOW);
+    assert_eq!(messages[1]["content"], PICTURES_FOLLOW);
     assert_eq!(messages[2]["role"], "user");
 }
 
@@ -143,7 +144,7 @@ fn tools_that_the_client_ran_are_calls_of_their_names() {
     assert_eq!(function["name"], "local_shell");
     assert_eq!(function["arguments"], r#"{"command":["ls"],"type":"exec"}"#);
     let contents: Vec<&Value> = [1, 3, 5].iter().map(|at| &read[*at]["content"]).collect();
-    assert_eq!(contents, ["x", "[{\"stdout\":\"y\"}]", IMAGES_FOLLOW]);
+    assert_eq!(contents, ["x", "[{\"stdout\":\"y\"}]", PICTURES_FOLLOW]);
     assert_eq!((&read[6]["role"], &read[7]["content"]), (&json!("user"), &json!("Done.")));
 }
 
