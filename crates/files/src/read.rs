@@ -119,7 +119,7 @@ fn stat_of(file: &File) -> Result<Stat, FileError> {
 }
 
 /// Whether a file that was read while it changed still begins with what was read, and that is not shorter than the file
-/// was before. A file that was truncated and written anew is not, even if it is longer now.
+/// was before. A file that was truncated and rewritten is not, even if it is longer now.
 fn has_only_grown(file: &File, before: &Stat, read: &[u8]) -> io::Result<bool> {
     if (read.len() as u64) < regular::size(before) {
         return Ok(false);

@@ -50,7 +50,7 @@ impl Reader<'_> {
             Some(("branch.head", branch)) => self.status.branch = Some(branch.to_owned()),
             Some(("branch.upstream", upstream)) => self.status.upstream = Some(upstream.to_owned()),
             Some(("branch.ab", counts)) => {
-                (self.status.ahead, self.status.behind) = ahead_and_behind(counts)?
+                (self.status.ahead, self.status.behind) = ahead_and_behind(counts)?;
             }
             _ => {}
         }
