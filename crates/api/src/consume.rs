@@ -16,7 +16,7 @@ use crate::{
     count_tokens,
     draft::Draft,
     early::may_be_early,
-    elsewhere::{self, Elsewhere},
+    elsewhere::{self, Carried, Elsewhere},
     error::ApiError,
     handling::{Handling, takes_trailers},
     head::{self, new_id},
@@ -165,7 +165,8 @@ impl Incoming<'_> {
     async fn accept(&mut self, scope: RequestScope) -> Result<Intake, ApiError> {
         let (api, limits, id) = (self.api, self.api.limits(), self.id);
         let content = Content::of(self.shape, &self.parts.headers)?;
-        let passed_on = self.parts.headers.contains_key(VIA);
+        let is_carried = self.parts.extensions.get::<Carried>().is_some();
+        let passed_on = self.parts.headers.contains_key(VIA) && !is_carried;
         let takes_trailers = takes_trailers(&self.parts.headers);
         // Checked before the body is read: a request that goes in a circle would hold memory at each of its servers.
         let via = head::via(api.marks(), api.via(), scope.scope(), &self.parts.headers)?;

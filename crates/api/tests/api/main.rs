@@ -12,6 +12,7 @@ mod admin;
 mod admission;
 mod aliases;
 mod background;
+mod elsewhere;
 mod forms;
 mod gemini;
 mod joining;
