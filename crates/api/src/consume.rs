@@ -30,7 +30,7 @@ use crate::{
     },
     shape::{self, Shape},
     state::Api,
-    uploads::HeldBody,
+    uploads::{HeldBody, HeldMemory},
 };
 
 /// Handles one request to an API of the server.
@@ -89,13 +89,14 @@ pub(crate) async fn serve(
     }
 }
 
-/// Submits a chat that the server itself makes for a room's message; `body` is a Chat Completions request.
+/// Submits a chat that the server itself makes for a room's message; `body` is a Chat Completions request. Its memory
+/// is to be held until the answer's head.
 pub(crate) async fn chat(
     api: &Api,
     scope: RequestScope,
     id: JobId,
     body: Bytes,
-) -> Result<Answer, ApiError> {
+) -> Result<(Answer, HeldMemory), ApiError> {
     let (shape, limits) = (shape::of(Endpoint::ChatCompletions), api.limits());
     let via = head::via(api.marks(), api.via(), scope.scope(), &HeaderMap::new())?;
     let mut held = api.uploads().hold();
@@ -110,10 +111,10 @@ pub(crate) async fn chat(
         body,
     };
     let draft = Draft { shape, id, scope, peeked, handling: Handling::usual(api) };
-    let AdmittedJob { job, admission, .. } = draft.accept(api, request, &mut held).await?;
+    let AdmittedJob { job, admission, memory, .. } = draft.accept(api, request, &mut held).await?;
     let answer = api.scheduler().submit(job);
     admission.submitted();
-    Ok(answer)
+    Ok((answer, memory))
 }
 
 /// A request that comes in.
