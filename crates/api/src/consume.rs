@@ -180,11 +180,12 @@ impl Incoming<'_> {
         let (shape, endpoint) = (self.shape, self.shape.endpoint());
         let (body, peeked) = content.peek(shape, body, limits.affinity).await?;
         let model = ModelName::from(&*peeked.peek.model);
-        if let Some(mut response) = without_job(api, &scope, endpoint, &model, &body)? {
+        let handling = Handling::of(api, &scope, &self.parts.headers)?;
+        let jobless = without_job(api, &scope, endpoint, &model, &body, handling.route)?;
+        if let Some(mut response) = jobless {
             head::put_job_id(response.headers_mut(), shape, id);
             return Ok(Intake::Answered(response));
         }
-        let handling = Handling::of(api, &scope, &self.parts.headers)?;
         let request = JobRequest {
             method: self.parts.method.clone(),
             path_and_query: paths::without_room(&self.parts.uri),
