@@ -4,12 +4,12 @@ use std::sync::{Arc, mpsc};
 
 use base::{CancelReason, Continuation, Endpoint, Endpoints, FactsByModel, ModelFacts, ProviderId};
 use http::Method;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use scheduler::{Assignment, Membership, Offer, Provider};
 use serde_json::{Value, json};
 use store::SqliteStore;
 use tempfile::TempDir;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::Receiver;
 
 use crate::{
     kit::{Kit, head, offer, text},
@@ -22,8 +22,8 @@ use crate::{
 struct Told {
     kit: Kit,
     store: Arc<ToldStore>,
-    done: UnboundedReceiver<Done>,
-    letting: mpsc::Sender<()>,
+    done: Receiver<Done>,
+    letting: mpsc::SyncSender<()>,
     _directory: TempDir,
 }
 
@@ -136,7 +136,9 @@ async fn the_trailer_that_is_announced_follows_an_answer_that_is_kept() {
     assignment.answer.chunk(delta("one").into()).unwrap();
     let response = response.await.unwrap();
     assert_eq!(response.headers()["trailer"], "x-warren-resumed");
-    let collected = tokio::spawn(response.into_body().collect());
+    let body = Limited::new(response.into_body(), 1 << 20);
+    #[expect(clippy::disallowed_methods, reason = "at most a MiB is read")]
+    let collected = tokio::spawn(body.collect());
     let _second = goes_on(&keeper.kit, 8);
     drop((first, assignment));
     let mut rest = keeper.kit.assigned().await;

@@ -11,7 +11,10 @@ use store::{
     ChainBounds, ConversationRecord, ItemRecord, KeptBounds, ResponseRecord, ResponseStore,
     SqliteStore, StoreError,
 };
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// The most that is told and not read yet. What comes then is not told.
+const MOST_TOLD: usize = 256;
 
 /// What a [`ToldStore`] has done.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +28,7 @@ pub(crate) enum Done {
 /// A store that says what it does to responses that are made in the background.
 pub(crate) struct ToldStore {
     inner: SqliteStore,
-    done: UnboundedSender<Done>,
+    done: Sender<Done>,
     /// The first end that is written waits for a word from here.
     gate: Mutex<Option<mpsc::Receiver<()>>>,
     /// Whether items of conversations cannot be written.
@@ -33,8 +36,8 @@ pub(crate) struct ToldStore {
 }
 
 impl ToldStore {
-    pub(crate) fn new(inner: SqliteStore) -> (Self, UnboundedReceiver<Done>, mpsc::Sender<()>) {
-        let ((done, told), (letting, gate)) = (unbounded_channel(), mpsc::channel());
+    pub(crate) fn new(inner: SqliteStore) -> (Self, Receiver<Done>, mpsc::SyncSender<()>) {
+        let ((done, told), (letting, gate)) = (channel(MOST_TOLD), mpsc::sync_channel(1));
         let (gate, refuses_items) = (Mutex::new(Some(gate)), AtomicBool::default());
         (Self { inner, done, gate, refuses_items }, told, letting)
     }
@@ -84,12 +87,12 @@ impl ResponseStore for ToldStore {
             (Some(_), None) => {
                 let gate = self.gate.lock().unwrap().take();
                 if let Some(gate) = gate {
-                    let _test_is_over = self.done.send(Done::Ended);
+                    let _test_is_over = self.done.try_send(Done::Ended);
                     let _test_is_over = gate.recv();
                 }
             }
             (None, Some(_)) => {
-                let _test_is_over = self.done.send(Done::Asked);
+                let _test_is_over = self.done.try_send(Done::Asked);
             }
             _ => {}
         }
