@@ -143,7 +143,10 @@ fn put(headers: &mut HeaderMap, room: &mut BytesMut, names: Names, gauge: &Gauge
 
 /// The time that is `later` after now, to the second, as Anthropic writes it.
 fn instant(later: Duration) -> String {
-    let instant = jiff::Timestamp::try_from(SystemTime::now() + later).unwrap_or_default();
+    let instant = SystemTime::now().checked_add(later);
+    let instant = instant.and_then(|instant| jiff::Timestamp::try_from(instant).ok());
+    // Later than any date that can be written.
+    let instant = instant.unwrap_or(jiff::Timestamp::MAX);
     jiff::Timestamp::from_second(instant.as_second()).unwrap_or_default().to_string()
 }
 
@@ -248,5 +251,12 @@ mod tests {
         assert_eq!(headers["anthropic-ratelimit-requests-limit"], "10");
         let reset = headers["anthropic-ratelimit-requests-reset"].to_str().unwrap();
         assert!(reset.parse::<jiff::Timestamp>().is_ok() && !reset.contains('.'), "{reset}");
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_written_is_the_last_one_that_can() {
+        assert_eq!(instant(Duration::MAX), "9999-12-30T22:00:00Z");
+        let soon = instant(Duration::from_secs(60)).parse::<jiff::Timestamp>().unwrap();
+        assert!(soon > jiff::Timestamp::now(), "{soon}");
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     count_tokens,
     draft::Draft,
     early::may_be_early,
-    elsewhere::{self, Elsewhere},
+    elsewhere::{self, Carried, Elsewhere},
     error::ApiError,
     handling::{Handling, takes_trailers},
     head::{self, new_id},
@@ -30,7 +30,7 @@ use crate::{
     },
     shape::{self, Shape},
     state::Api,
-    uploads::HeldBody,
+    uploads::{HeldBody, HeldMemory},
 };
 
 /// Handles one request to an API of the server.
@@ -89,13 +89,14 @@ pub(crate) async fn serve(
     }
 }
 
-/// Submits a chat that the server itself makes for a room's message; `body` is a Chat Completions request.
+/// Submits a chat that the server itself makes for a room's message; `body` is a Chat Completions request. Its memory
+/// is to be held until the answer's head.
 pub(crate) async fn chat(
     api: &Api,
     scope: RequestScope,
     id: JobId,
     body: Bytes,
-) -> Result<Answer, ApiError> {
+) -> Result<(Answer, HeldMemory), ApiError> {
     let (shape, limits) = (shape::of(Endpoint::ChatCompletions), api.limits());
     let via = head::via(api.marks(), api.via(), scope.scope(), &HeaderMap::new())?;
     let mut held = api.uploads().hold();
@@ -110,10 +111,10 @@ pub(crate) async fn chat(
         body,
     };
     let draft = Draft { shape, id, scope, peeked, handling: Handling::usual(api) };
-    let AdmittedJob { job, admission, .. } = draft.accept(api, request, &mut held).await?;
+    let AdmittedJob { job, admission, memory, .. } = draft.accept(api, request, &mut held).await?;
     let answer = api.scheduler().submit(job);
     admission.submitted();
-    Ok(answer)
+    Ok((answer, memory))
 }
 
 /// A request that comes in.
@@ -165,7 +166,8 @@ impl Incoming<'_> {
     async fn accept(&mut self, scope: RequestScope) -> Result<Intake, ApiError> {
         let (api, limits, id) = (self.api, self.api.limits(), self.id);
         let content = Content::of(self.shape, &self.parts.headers)?;
-        let passed_on = self.parts.headers.contains_key(VIA);
+        let is_carried = self.parts.extensions.get::<Carried>().is_some();
+        let passed_on = self.parts.headers.contains_key(VIA) && !is_carried;
         let takes_trailers = takes_trailers(&self.parts.headers);
         // Checked before the body is read: a request that goes in a circle would hold memory at each of its servers.
         let via = head::via(api.marks(), api.via(), scope.scope(), &self.parts.headers)?;
@@ -178,11 +180,12 @@ impl Incoming<'_> {
         let (shape, endpoint) = (self.shape, self.shape.endpoint());
         let (body, peeked) = content.peek(shape, body, limits.affinity).await?;
         let model = ModelName::from(&*peeked.peek.model);
-        if let Some(mut response) = without_job(api, &scope, endpoint, &model, &body)? {
+        let handling = Handling::of(api, &scope, &self.parts.headers)?;
+        let jobless = without_job(api, &scope, endpoint, &model, &body, handling.route)?;
+        if let Some(mut response) = jobless {
             head::put_job_id(response.headers_mut(), shape, id);
             return Ok(Intake::Answered(response));
         }
-        let handling = Handling::of(api, &scope, &self.parts.headers)?;
         let request = JobRequest {
             method: self.parts.method.clone(),
             path_and_query: paths::without_room(&self.parts.uri),

@@ -12,7 +12,7 @@ use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
-use base::{JobId, KeyId};
+use base::{JobId, KeyId, Scope};
 use bytes::Bytes;
 use http::{Request, StatusCode, request::Parts};
 use http_body::{Frame, SizeHint};
@@ -51,6 +51,11 @@ pub trait Way: Send {
     fn carry(self: Box<Self>, request: Request<Body>) -> Future<Result<Response, ApiError>>;
 }
 
+/// Marks a request that another server has carried here by a [`Way`]. That server passes the answer as it comes, so
+/// the client's stream is kept alive here, from before the answer's head on.
+#[derive(Debug, Clone, Copy)]
+pub struct Carried;
+
 /// The error for a server that was lost before or while it answered.
 pub fn lost(words: impl Into<String>) -> ApiError {
     let error = ApiError::new(StatusCode::BAD_GATEWAY, Kind::Server, words.into());
@@ -76,11 +81,15 @@ pub(crate) async fn serve(
             return Ok(refuse(shape, api, &parts, body, &error, new_id()).await);
         }
     };
+    let via = match head::via(api.marks(), api.via(), &Scope::server(), &parts.headers) {
+        Ok(via) => via,
+        Err(met) => return Ok(refuse(shape, api, &parts, body, &met.into(), new_id()).await),
+    };
     let Parts { method, uri, headers, .. } = parts;
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = uri;
-    *request.headers_mut() = head::for_provider(headers);
+    *request.headers_mut() = head::put_via(head::for_other_server(headers), via);
     Ok(match way.carry(request).await {
         Ok(response) => answer(shape, response),
         Err(error) => error.response(shape, new_id()),

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The header by which a consumer names the only provider that may serve its request.
-const PIN: &str = "x-warren-provider";
+pub(crate) const PIN: &str = "x-warren-provider";
 
 /// The handling that a request's headers ask for. What they do not say, the request's key or the settings decide.
 pub(crate) struct Handling {

@@ -4,13 +4,13 @@ use axum::{body::Body, response::Response};
 use base::{JobId, Scope};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::{
-    headers::{is_hop_by_hop, named_by_connection, stays_at_server},
+    headers::{ROUTE, is_hop_by_hop, named_by_connection, stays_at_server},
     via::{Loop, Marks, VIA},
 };
 use rand::RngExt;
 use scheduler::{Head, exchange::USAGE_HEADER};
 
-use crate::shape::Shape;
+use crate::{answer::RESUME, handling::PIN, shape::Shape};
 
 /// The header with the job's id, for every client.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -23,6 +23,17 @@ pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
     let dropped: Vec<HeaderName> = staying.chain(named(&headers)).collect();
     for name in dropped {
         headers.remove(name);
+    }
+    headers
+}
+
+/// The headers for another server, which serves the request in this one's place: those for a provider, and what the
+/// client asks a server for.
+pub(crate) fn for_other_server(headers: HeaderMap) -> HeaderMap {
+    let asked = [ROUTE, PIN, RESUME].map(|name| (name, headers.get(name).cloned()));
+    let mut headers = for_provider(headers);
+    for (name, value) in asked {
+        headers.extend(value.map(|value| (HeaderName::from_static(name), value)));
     }
     headers
 }

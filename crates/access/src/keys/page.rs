@@ -62,6 +62,30 @@ impl Keys {
         Ok(Some(key))
     }
 
+    /// Waits until what this text stands for ends: a key, or a session of the page and its holder's key. A text that is
+    /// neither, such as the administrator's token, never ends.
+    pub fn end_of(&self, text: &str, now: Moment) -> impl Future<Output = ()> + Send + use<> {
+        let (session, key) = (self.page_sessions().find(text, now), self.find(text, now));
+        async move {
+            let of_session = async {
+                match &session {
+                    Some(session) => session.ended().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let of_key = async {
+                match &key {
+                    Some(key) => key.ended().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = of_session => {}
+                () = of_key => {}
+            }
+        }
+    }
+
     /// The key that a session stands for, whether or not it works now.
     pub(super) fn of_session(&self, text: &str, now: Moment) -> Option<Arc<Key>> {
         let session = self.page_sessions().find(text, now)?;

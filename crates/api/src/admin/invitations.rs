@@ -64,6 +64,9 @@ pub(crate) async fn create_for_room(
     let password = password.filter(|password| !password.is_empty());
     let found = spoken_code(&api, &room, password.as_deref(), caller).await;
     let found = found.map_err(|refused| {
+        if matches!(refused, EntryError::TooMany { .. }) {
+            return ApiError::from(refused);
+        }
         let words = format!(
             "{refused}: name a room of `warren room list`, and its password with --password"
         );

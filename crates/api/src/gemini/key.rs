@@ -26,7 +26,7 @@ pub(crate) fn settle(request: &mut Request) {
     }
 }
 
-fn is_key(name: &str) -> bool {
+pub(super) fn is_key(name: &str) -> bool {
     matches!(name, "key" | "$key")
 }
 

@@ -12,7 +12,7 @@ use http::{StatusCode, header, request::Parts};
 use protocol::gemini::{Call, call::bare_name};
 use serde::Serialize;
 
-use super::{no_such_thing, settle_key};
+use super::{key::is_key, no_such_thing, settle_key};
 use crate::{
     error::{ApiError, Kind},
     head::new_id,
@@ -40,7 +40,7 @@ pub(super) fn asks_for(request: &Request) -> bool {
     let in_query = || {
         let query = request.uri().query().unwrap_or_default();
         form_urlencoded::parse(query.as_bytes())
-            .any(|(name, _)| matches!(&*name, "key" | "pageSize"))
+            .any(|(name, _)| is_key(&name) || is_size(&name) || is_token(&name))
     };
     has("x-goog-api-key") || has("x-goog-api-client") || in_query()
 }
@@ -143,10 +143,10 @@ impl Page {
     fn of(query: &str) -> Result<Self, ApiError> {
         let mut page = Self { from: 0, size: PAGE };
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            match &*name {
-                "pageSize" | "page_size" => page.size = number("pageSize", &value)?,
-                "pageToken" | "page_token" => page.from = number("pageToken", &value)?,
-                _ => {}
+            if is_size(&name) {
+                page.size = number("pageSize", "a number", &value)?;
+            } else if is_token(&name) {
+                page.from = number("pageToken", "what an earlier answer has given", &value)?;
             }
         }
         let size = if page.size == 0 { PAGE } else { page.size.min(LONGEST_PAGE) };
@@ -162,13 +162,21 @@ impl Page {
     }
 }
 
-/// A number in the query; an empty value counts as 0.
-fn number(name: &'static str, text: &str) -> Result<usize, ApiError> {
+fn is_size(name: &str) -> bool {
+    matches!(name, "pageSize" | "page_size")
+}
+
+fn is_token(name: &str) -> bool {
+    matches!(name, "pageToken" | "page_token")
+}
+
+/// A number in the query; an empty value counts as 0. `what`: what the client may send, for the error.
+fn number(name: &'static str, what: &str, text: &str) -> Result<usize, ApiError> {
     if text.is_empty() {
         return Ok(0);
     }
     text.parse().map_err(|_| {
-        let words = format!("`{name}` must be a number that an earlier answer has given, or none");
+        let words = format!("`{name}` must be {what}, or be left out");
         let error = ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words);
         ApiError { param: Some(name.into()), ..error }
     })
@@ -242,5 +250,26 @@ mod tests {
         ] {
             assert_eq!(wanted_name(path).as_str(), name);
         }
+    }
+
+    #[test]
+    fn a_client_of_geminis_is_known_by_every_way_to_send_a_key_or_to_ask_for_a_page() {
+        let asks = |query: &str| {
+            let request = Request::builder().uri(format!("/v1/models?{query}"));
+            asks_for(&request.body(axum::body::Body::empty()).unwrap())
+        };
+        for query in ["key=a", "$key=a", "%24key=a", "pageSize=1", "page_size=1", "pageToken=1"] {
+            assert!(asks(query), "{query}");
+        }
+        for query in ["", "limit=1", "after_id=a", "keys=a"] {
+            assert!(!asks(query), "{query}");
+        }
+    }
+
+    #[test]
+    fn the_error_for_a_page_says_what_may_be_sent() {
+        let words = |query| Page::of(query).err().unwrap().message.into_owned();
+        assert_eq!(words("page_size=x"), "`pageSize` must be a number, or be left out");
+        assert!(words("pageToken=x").contains("an earlier answer"));
     }
 }

@@ -2,21 +2,24 @@
 //! joins by the secret of its invitation, and a proof says nothing to a client that does not know that secret or a
 //! key.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use access::{Moment, NotJoined};
 use axum::{
     Json,
     extract::{Request, State},
 };
+use base::{ClientAddress, Secret};
 use http::StatusCode;
 use protocol::invitation::{
     messages::{JoinAnswer, JoinRequest, ProofAnswer, ProofRequest},
     proof,
 };
 use serde::de::DeserializeOwned;
+use store::KeyRecord;
 use tokio::time::Instant;
 
+use super::Joining;
 use crate::{
     admin::{blocking, failed},
     error::{ApiError, Kind},
@@ -32,31 +35,48 @@ pub(crate) async fn join(
     State(api): State<Api>,
     request: Request,
 ) -> Result<Json<JoinAnswer>, ApiError> {
-    let from = Client::of(request.extensions());
-    let joining = api.joining();
-    joining.lock_out().check(from, Instant::now().into_std()).map_err(|wait| {
-        let words = "too many wrong invitations came from your address: try again later";
-        let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, words);
-        ApiError { retry_after: Some(wait), ..error }
-    })?;
-    let JoinRequest { secret, machine } = body(&api, request).await?;
-    let invitations = joining.invitations.clone();
-    let joined = blocking(move || invitations.join(&secret, &machine, Moment::now())).await?;
-    let (key, text) = joined.map_err(|error| {
-        if matches!(error, NotJoined::Unknown) {
-            joining.lock_out().failed(from, Instant::now().into_std());
-        }
-        tracing::info!(outcome = "refused", %error, "a machine did not join");
-        ApiError::from(error)
-    })?;
-    joining.lock_out().succeeded(from);
+    let (from, at) = (Client::of(request.extensions()), Instant::now().into_std());
+    let asked: JoinRequest = body(&api, request).await?;
+    let of = api.clone();
+    let (key, text) = blocking(move || of.joining().join(&asked, from, at)).await??;
     tracing::info!(key = %key.id, machine = base::plain::line(&key.name), "a machine has joined");
     Ok(Json(JoinAnswer {
         key: text.expose().to_owned(),
         key_id: key.id.to_string(),
         name: key.name,
-        server_name: joining.whereabouts.name(),
+        server_name: api.joining().whereabouts.name(),
     }))
+}
+
+impl Joining {
+    /// Lets a machine join. Wrong secrets are counted by address. The lock is held from the look at the count to the new
+    /// count, so that an address gets no more tries by sending many at once. Blocks on the disk.
+    fn join(
+        &self,
+        asked: &JoinRequest,
+        from: ClientAddress,
+        at: std::time::Instant,
+    ) -> Result<(KeyRecord, Secret), ApiError> {
+        let mut lock_out = self.lock_out();
+        lock_out.check(from, at).map_err(locked_out)?;
+        let joined = self.invitations.join(&asked.secret, &asked.machine, Moment::now());
+        match &joined {
+            Ok(_) => lock_out.succeeded(from),
+            Err(error) => {
+                if matches!(error, NotJoined::Unknown) {
+                    lock_out.failed(from, at);
+                }
+                tracing::info!(outcome = "refused", %error, "a machine did not join");
+            }
+        }
+        joined.map_err(ApiError::from)
+    }
+}
+
+fn locked_out(wait: Duration) -> ApiError {
+    let words = "too many wrong invitations came from your address: try again later";
+    let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, words);
+    ApiError { retry_after: Some(wait), ..error }
 }
 
 /// `POST /v1/join/proof`: proves which server this is, to a client that dialled one of this server's addresses.

@@ -107,11 +107,8 @@ impl Joining {
 
     fn place(&self, url: Option<String>) -> Result<Place, InvitationError> {
         let url = url.map(|url| url.trim().trim_end_matches('/').to_owned());
-        let is_https = |url: &String| {
-            let parsed = url.parse::<http::Uri>().ok();
-            url.len() <= MAX_TEXT && parsed.is_some_and(|url| url.scheme_str() == Some("https"))
-        };
-        if url.as_ref().is_some_and(|url| !is_https(url)) {
+        let is_good = |url: &String| url.len() <= MAX_TEXT && is_https_of_host(url);
+        if url.as_ref().is_some_and(|url| !is_good(url)) {
             let words = format!(
                 "the URL in a code must be https://HOST or https://HOST:PORT, of at most {MAX_TEXT} bytes: in \
                  clear nothing would tell the server from somebody else under its name"
@@ -124,4 +121,12 @@ impl Joining {
     fn lock_out(&self) -> MutexGuard<'_, LockOut> {
         self.lock_out.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a URL is `https://HOST` or `https://HOST:PORT`, with nothing before or behind the host.
+fn is_https_of_host(url: &str) -> bool {
+    let Ok(parsed) = url.parse::<http::Uri>() else { return false };
+    let host = parsed.authority().map_or("", |authority| authority.as_str());
+    let is_all = url.len() == "https://".len() + host.len();
+    parsed.scheme_str() == Some("https") && is_all && !host.contains('@')
 }

@@ -15,6 +15,7 @@ use protocol::ollama::{
     reply::{self, timestamp},
 };
 
+use scheduler::Route;
 use translate::served_as;
 
 use super::{listed::not_found, reply::response};
@@ -24,7 +25,7 @@ use crate::{
     state::Api,
 };
 
-/// The answer to a request that needs no job; `None` for any other.
+/// The answer to a request that needs no job; `None` for any other. `route`: how far the request may go.
 ///
 /// # Errors
 /// 400 for a `keep_alive` that cannot be read and for a raw prompt that no provider takes, 404 for a model that no
@@ -35,6 +36,7 @@ pub(crate) fn without_job(
     endpoint: Endpoint,
     model: &ModelName,
     body: &[u8],
+    route: Route,
 ) -> Result<Option<Response>, ApiError> {
     if !endpoint.is_ollamas() {
         return Ok(None);
@@ -42,7 +44,7 @@ pub(crate) fn without_job(
     let Some(peek) = Peek::read(body) else { return Ok(None) };
     let keep_alive = peek.keep_alive.transpose()?;
     if !peek.is_nothing {
-        let fits = endpoint != Endpoint::OllamaRaw || takes_raw(api, request_scope, model)?;
+        let fits = endpoint != Endpoint::OllamaRaw || takes_raw(api, request_scope, model, route)?;
         return if fits { Ok(None) } else { Err(no_raw(model)) };
     }
     let targets = request_scope.resolve(api, model)?;
@@ -55,9 +57,14 @@ pub(crate) fn without_job(
 }
 
 /// Whether a provider takes raw prompts for this model, or no provider of it is connected at all.
-fn takes_raw(api: &Api, request_scope: &RequestScope, model: &ModelName) -> Result<bool, ApiError> {
+fn takes_raw(
+    api: &Api,
+    request_scope: &RequestScope,
+    model: &ModelName,
+    route: Route,
+) -> Result<bool, ApiError> {
     let targets = request_scope.resolve(api, model)?.models;
-    let (scope, route) = (request_scope.scope(), api.limits().route);
+    let scope = request_scope.scope();
     let endpoints = targets.iter().map(|model| api.scheduler().endpoints(scope, model, route));
     let served = endpoints.fold(Endpoints::NONE, Endpoints::union);
     Ok(served.is_empty() || served.meets(served_as(Endpoint::OllamaRaw)))

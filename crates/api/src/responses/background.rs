@@ -116,9 +116,14 @@ impl Task {
             self.note(Some(begun), Some(Moment::now().wall_ms)).await;
             making.await
         };
+        let mut making = pin!(making);
         let reason = tokio::select! {
-            reason = making => reason,
-            () = self.stopped() => return,
+            reason = &mut making => reason,
+            // The response's own end looks the same in the store, and its last event has yet to reach the log.
+            () = self.stopped() => match self.plan.is_ending() {
+                true => making.await,
+                false => return,
+            },
         };
         // A response that has ended properly has its end in the store already, which this does not change.
         let reason = reason.unwrap_or_else(Reason::none);

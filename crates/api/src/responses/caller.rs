@@ -20,6 +20,7 @@ use crate::{
     request_scope::RequestScope,
     shape::{self, Shape},
     state::{Api, Limits},
+    uploads::HeldMemory,
 };
 
 /// A client's request about stored responses or conversations.
@@ -29,6 +30,8 @@ pub(super) struct Caller {
     pub(super) query: Option<String>,
     /// The body of a `POST`; empty for other methods.
     pub(super) body: Bytes,
+    /// The memory that the body holds.
+    _held: HeldMemory,
     pub(super) limits: Limits,
 }
 
@@ -93,16 +96,16 @@ impl Caller {
         }
         let keeping = api.keeping().ok_or(missing)?.clone();
         let limits = api.limits();
+        let mut held = api.uploads().hold();
         let body = match parts.method {
             Method::POST => {
                 read::expect_json(&parts.headers)?;
-                let mut held = api.uploads().hold();
                 read::read(&parts.headers, body, limits.max_body, &mut held).await?
             }
             _ => Bytes::new(),
         };
         let (owner, query) = (scope.admitted().id.clone(), parts.uri.query().map(str::to_owned));
-        Ok(Self { keeping, owner, query, body, limits })
+        Ok(Self { keeping, owner, query, body, _held: held.take(), limits })
     }
 
     /// A parameter of the query.

@@ -108,7 +108,8 @@ impl State {
         let is_later = |event: &Bytes| number(event).is_some_and(|number| number > after);
         let at = self.events.iter().position(is_later).unwrap_or(self.events.len());
         let first = self.events.front().and_then(|event| number(event));
-        let has_missed = self.gone > 0 && first.is_some_and(|first| first > after + 1);
+        let has_missed =
+            self.gone > 0 && first.is_some_and(|first| first.saturating_sub(1) > after);
         if has_missed { 0 } else { self.gone + at }
     }
 }
@@ -120,8 +121,8 @@ fn split(events: &Bytes) -> impl Iterator<Item = Bytes> {
         if rest.is_empty() {
             return None;
         }
-        let end = rest.windows(2).position(|two| two == b"\n\n").map_or(rest.len(), |at| at + 2);
-        Some(rest.split_to(end))
+        let len = sse::event_len(&rest).unwrap_or(rest.len());
+        Some(rest.split_to(len))
     })
 }
 
@@ -224,5 +225,27 @@ mod tests {
         assert!(log.lock().bytes <= MAX_HELD && log.lock().gone == 3);
         assert!(early.frame().await.unwrap().is_err(), "it has missed some");
         assert!(read(&log, Some(3)).await.starts_with("data: {\"sequence_number\":4"));
+    }
+
+    #[tokio::test]
+    async fn events_end_at_an_empty_line_however_lines_end() {
+        let log = Arc::<Log>::default();
+        let crlf = |number| event(number).replace('\n', "\r\n");
+        log.add(&format!(": comment\r\n\r\n{}{}{}", crlf(0), crlf(1), event(2)).into());
+        log.end();
+        assert_eq!(log.lock().events.len(), 3);
+        assert_eq!(read(&log, Some(0)).await, crlf(1) + &event(2));
+    }
+
+    #[tokio::test]
+    async fn nothing_comes_after_the_largest_number() {
+        let log = Arc::<Log>::default();
+        let long = "x".repeat(MAX_HELD / 2);
+        for number in 0..3 {
+            log.add(&format!("data: {{\"sequence_number\":{number},\"x\":\"{long}\"}}\n\n").into());
+        }
+        log.end();
+        assert!(log.lock().gone > 0);
+        assert_eq!(read(&log, Some(u64::MAX)).await, "");
     }
 }

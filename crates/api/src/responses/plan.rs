@@ -1,5 +1,10 @@
 //! The plan for a response beside its way to the client: made before the job, carried out at the answer's end.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use access::Moment;
 use base::KeyId;
 use bytes::Bytes;
@@ -44,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) created: u64,
     /// The items of the response's own request, without those that the request continues.
     input: Vec<String>,
+    /// Whether the response's end is being written, or is written already. Clones share it.
+    is_ending: Arc<AtomicBool>,
 }
 
 /// Puts the items that a request continues in front of its input, so that any provider can answer it. Returns the
@@ -95,7 +102,8 @@ pub(crate) async fn settle(
         previous: wishes.previous,
         conversation: wishes.conversation,
     };
-    let plan = Plan { state, owner, stream: wishes.stream, created, input };
+    let is_ending = Arc::default();
+    let plan = Plan { state, owner, stream: wishes.stream, created, input, is_ending };
     Ok((body, Some(Box::new(plan))))
 }
 
@@ -103,6 +111,12 @@ impl Plan {
     /// Whether the response is made in the background.
     pub(crate) fn is_background(&self) -> bool {
         self.state.background
+    }
+
+    /// Whether the response's end is being written, or is written already: a client that asks the store may find it
+    /// before the last bytes of the answer have passed.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
     }
 
     /// The response's id at this server; empty for a response that is not kept.
@@ -134,6 +148,7 @@ impl Plan {
         if !self.state.store {
             return false;
         }
+        self.is_ending.store(true, Ordering::Release);
         let (plan, keeping) = (self.clone(), keeping.clone());
         let stored = tokio::task::spawn_blocking(move || plan.write(&keeping, response)).await;
         match stored {
@@ -176,7 +191,14 @@ impl Plan {
         {
             let said = self.input.iter().chain(&answered);
             let items: Vec<ItemRecord> = said.map(|item| item_record(item)).collect();
-            keeping.add(&self.owner, conversation, items)?;
+            // The response is kept all the same, and its client is told so.
+            if let Err(error) = keeping.add(&self.owner, conversation, items) {
+                tracing::warn!(
+                    id = self.id(),
+                    problem = %error.message,
+                    "the items of a response are not added to its conversation"
+                );
+            }
         }
         Ok(is_kept)
     }

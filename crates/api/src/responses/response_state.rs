@@ -168,7 +168,12 @@ fn data(event: &str) -> String {
     lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// The event with `data` in place of its own, on one line. Line breaks are dropped: in JSON none is within a string.
+/// JSON as the data of one line. Line breaks are dropped: in JSON none is within a string.
+pub(super) fn on_one_line(json: &str) -> String {
+    json.split(['\n', '\r']).collect()
+}
+
+/// The event with `data`, which is JSON, in place of its own, on one line.
 fn with_data(event: &str, data: &str) -> String {
     let mut out = String::with_capacity(event.len() + data.len());
     let others = event.lines().filter(|line| !line.starts_with("data:") && !line.is_empty());
@@ -177,7 +182,7 @@ fn with_data(event: &str, data: &str) -> String {
         out.push('\n');
     }
     out.push_str("data: ");
-    out.extend(data.split(['\n', '\r']));
+    out.push_str(&on_one_line(data));
     out.push_str("\n\n");
     out
 }

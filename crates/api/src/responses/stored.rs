@@ -11,6 +11,7 @@ use super::{
     failure, items,
     members::Members,
     page::Page,
+    response_state::on_one_line,
 };
 use crate::{blocking::blocking, error::ApiError};
 
@@ -96,7 +97,9 @@ async fn stream(caller: &Caller, record: ResponseRecord) -> Result<Reply, ApiErr
     if record.beat.is_some() {
         return Err(failure::no_stream());
     }
-    Ok(Reply::Events(last_event(&record.response, after.map_or(0, |after| after + 1)).into()))
+    Ok(Reply::Events(
+        last_event(&record.response, after.map_or(0, |after| after.saturating_add(1))).into(),
+    ))
 }
 
 /// The event that ends the stream of a response that has ended already.
@@ -107,6 +110,7 @@ fn last_event(response: &str, number: u64) -> Bytes {
         Some("failed" | "cancelled") => "response.failed",
         _ => "response.completed",
     };
+    let response = on_one_line(response);
     let data = format!(r#"{{"type":"{kind}","sequence_number":{number},"response":{response}}}"#);
     format!("event: {kind}\ndata: {data}\n\n").into()
 }
@@ -170,5 +174,15 @@ mod tests {
         assert!(of("completed").starts_with(b"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":7,"));
         assert!(of("incomplete").starts_with(b"event: response.incomplete\n"));
         assert!(of("cancelled").starts_with(b"event: response.failed\n"));
+    }
+
+    #[test]
+    fn a_response_of_several_lines_is_one_line_of_the_last_event() {
+        let event = last_event("{\n  \"status\": \"completed\",\r\n  \"output\": []\r\n}", 7);
+        let text = std::str::from_utf8(&event).unwrap().strip_suffix("\n\n").unwrap();
+        let (_, data) = text.split_once("\ndata: ").unwrap();
+        let data: serde_json::Value = serde_json::from_str(data).unwrap();
+        assert!(!text.contains("data: \n") && text.lines().count() == 2, "{text}");
+        assert_eq!(data["response"]["status"], "completed");
     }
 }

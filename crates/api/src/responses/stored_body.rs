@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use http_body::Frame;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, StreamBody};
 
 use super::{
     plan::{MAX_KEPT, Plan},
@@ -28,6 +28,8 @@ pub(crate) struct StoredBody {
     body: AnswerBody,
     content: Content,
     ready: VecDeque<Part>,
+    /// The answer's trailers, which follow the last bytes.
+    trailers: Option<Frame<Bytes>>,
     has_ended: bool,
 }
 
@@ -51,25 +53,26 @@ impl StoredBody {
             true => Content::Events(Box::new(Stream::new(plan.state.clone()))),
             false => Content::Object(Vec::new()),
         };
-        let stored = Self { api, plan, body, content, ready: VecDeque::new(), has_ended: false };
-        axum::body::Body::from_stream(unfold(stored, async |mut stored| {
+        let ready = VecDeque::new();
+        let stored = Self { api, plan, body, content, ready, trailers: None, has_ended: false };
+        axum::body::Body::new(StreamBody::new(unfold(stored, async |mut stored| {
             Some((stored.next().await?, stored))
-        }))
+        })))
     }
 
-    /// The next bytes for the client.
-    async fn next(&mut self) -> Option<Result<Bytes, BrokenOff>> {
+    /// The next bytes for the client, and at the end the trailers.
+    async fn next(&mut self) -> Option<Result<Frame<Bytes>, BrokenOff>> {
         loop {
             match self.ready.pop_front() {
                 Some(Part::Ready(bytes)) if bytes.is_empty() => continue,
-                Some(Part::Ready(bytes)) => return Some(Ok(bytes)),
-                Some(Part::Last(last)) => return Some(Ok(self.save(last).await)),
-                None if self.has_ended => return None,
+                Some(Part::Ready(bytes)) => return Some(Ok(Frame::data(bytes))),
+                Some(Part::Last(last)) => return Some(Ok(Frame::data(self.save(last).await))),
+                None if self.has_ended => return self.trailers.take().map(Ok),
                 None => {}
             }
             match self.body.frame().await.map(|frame| frame.map(Frame::into_data)) {
                 Some(Ok(Ok(chunk))) => self.take(chunk),
-                Some(Ok(Err(_trailers))) => {}
+                Some(Ok(Err(trailers))) => self.trailers = Some(trailers),
                 Some(Err(error)) => {
                     self.has_ended = true;
                     self.content = Content::Unread;

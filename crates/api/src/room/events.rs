@@ -101,11 +101,25 @@ fn watch(api: &Api, parts: &Parts, room: &Arc<Room>, form: Form) -> Result<Respo
 
 fn watch_all(api: &Api, parts: &Parts) -> Result<Response, Failure> {
     let watching = api.watchers().add(None)?;
+    // Taken before the viewer's rights are judged: a key that is revoked in between ends the stream, too.
+    let end = end_of_credential(api, parts);
     let viewer = Viewer::of(api, parts);
     let may_see = move |room: &Source| viewer.sight(room);
     let subscription = api.rooms().rooms.subscribe(may_see, after(parts));
     let watch = Watch { subscription, _watching: watching };
-    Ok(EventStream::new(watch).until(api.draining()).response())
+    Ok(EventStream::new(watch).until(api.draining()).or_until(end).response())
+}
+
+/// Waits until the key or the session of the page that a request came with has ended.
+fn end_of_credential(api: &Api, parts: &Parts) -> impl Future<Output = ()> + Send + use<> {
+    let presented = access::presented(&parts.headers);
+    let end = presented.map(|text| api.keys().end_of(text, Moment::now()));
+    async move {
+        match end {
+            Some(end) => end.await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// The first event of named streams.

@@ -37,7 +37,7 @@ pub use self::{
     homes::{PassedOn, RoomHomes},
     message_jobs::MessageJobs,
 };
-use crate::{read, state::Api};
+use crate::{read, state::Api, uploads::HeldMemory};
 
 /// The largest body of a request that is not for inference, in bytes.
 const MAX_BODY: usize = 1 << 20;
@@ -67,11 +67,15 @@ pub(crate) fn no_route(uri: &Uri) -> Option<Response> {
     }
 }
 
-/// Reads a body that is not for inference.
-async fn read_body(api: &Api, parts: &Parts, mut body: Body) -> Result<Bytes, Failure> {
+/// Reads a body that is not for inference. Returns it with the memory that it holds.
+async fn read_body(
+    api: &Api,
+    parts: &Parts,
+    mut body: Body,
+) -> Result<(Bytes, HeldMemory), Failure> {
     let mut held = api.uploads().hold();
     match read::read(&parts.headers, &mut body, MAX_BODY, &mut held).await {
-        Ok(read) => Ok(read),
+        Ok(read) => Ok((read, held.take())),
         Err(error) => {
             read::discard(&parts.headers, body).await;
             Err(error.into())

@@ -98,6 +98,24 @@ impl<F: Frames> EventStream<F> {
         Self { until: Some(Box::pin(until)), ..self }
     }
 
+    /// Ends the stream also when this is ready.
+    pub(super) fn or_until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
+        let before = self.until;
+        let until = async move {
+            let before = async move {
+                match before {
+                    Some(before) => before.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = before => {}
+                () = end => {}
+            }
+        };
+        Self { until: Some(Box::pin(until)), ..self }
+    }
+
     /// A response with this stream as its body.
     pub(super) fn response(self) -> Response {
         let mut response = Response::new(axum::body::Body::new(self));

@@ -163,6 +163,10 @@ async fn a_stream_goes_on_without_its_client_and_is_read_again_from_any_event() 
         "{late}"
     );
     assert_eq!(responses(&late), [last]);
+    let largest = format!("{path}?stream=true&starting_after={}", u64::MAX);
+    let late =
+        text(keeper.kit.send(keeper.request(Method::GET, &largest, &Value::Null)).await).await;
+    assert!(late.starts_with("event: response.completed\n"), "{late}");
     let (_, plain) =
         keeper.make(&json!({"model": "m", "input": "hi", "store": true}), &answer("a")).await;
     let path = format!("/v1/responses/{}?stream=true", plain["id"].as_str().unwrap());

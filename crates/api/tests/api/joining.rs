@@ -93,12 +93,56 @@ async fn who_guesses_invitations_is_locked_out_and_used_ones_are_no_guesses() {
 #[tokio::test(start_paused = true)]
 async fn only_urls_of_tls_go_into_a_code() {
     let kit = Kit::new();
-    for url in ["http://box.example", "box.example", &format!("https://{}.example", "x".repeat(99))]
-    {
+    let long = format!("https://{}.example", "x".repeat(99));
+    for url in [
+        "http://box.example",
+        "box.example",
+        &long,
+        "https://box.example/warren",
+        "https://box.example?a=b",
+        "https://box.example/?a=b",
+        "https://box.example#a",
+        "https://me@box.example",
+        "https://",
+    ] {
         let refused = post(&kit, "/admin/invitations", &json!({"url": url})).await;
         assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "{url}");
     }
-    let made = post(&kit, "/admin/invitations", &json!({"url": "https://box.example/"})).await;
-    let made = json_of(made).await;
-    assert_eq!(made["urls"], json!(["https://box.example", format!("http://{OWN}")]));
+    for url in ["https://box.example", "https://box.example:8443", "https://[2001:db8::1]:8443"] {
+        let made = post(&kit, "/admin/invitations", &json!({"url": format!("{url}/")})).await;
+        let made = json_of(made).await;
+        assert_eq!(made["urls"], json!([url, format!("http://{OWN}")]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn guesses_sent_at_once_are_no_more_than_those_sent_in_turn() {
+    let kit = Kit::new();
+    let guess = join("guess");
+    let tries = (0..30).map(|_| post(&kit, "/v1/join", &guess));
+    let answers = futures_util::future::join_all(tries).await;
+    let judged = answers.iter().filter(|answer| answer.status() == StatusCode::UNAUTHORIZED);
+    assert_eq!(judged.count(), 5);
+    let refused = answers.iter().filter(|answer| answer.status() == StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.count(), 25);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_passwords_of_a_room_to_invite_to_are_bounded_and_the_wait_is_told() {
+    let kit = Kit::new();
+    let room = kit.room(Some("sesame"));
+    let code = room.spoken_code();
+    let invite = async |password: &str| {
+        let body = json!({"room": code, "password": password});
+        post(&kit, "/admin/invitations/room", &body).await
+    };
+    let mut refused = invite("wrong").await;
+    for _ in 0..20 {
+        if refused.status() != StatusCode::BAD_REQUEST {
+            break;
+        }
+        refused = invite("wrong").await;
+    }
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.headers().contains_key("retry-after"));
 }

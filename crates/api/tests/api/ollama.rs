@@ -6,7 +6,7 @@ use axum::body::Body;
 use base::Endpoint;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use scheduler::Head;
+use scheduler::{Distance, Head};
 use serde_json::{Value, json};
 
 use crate::{
@@ -279,4 +279,17 @@ async fn a_body_without_a_content_type_and_a_hang_up_are_like_everywhere() {
     drop(response);
     tokio::task::yield_now().await;
     assert!(kit.scheduler.is_idle(), "the job was cancelled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_raw_prompt_is_judged_by_the_providers_that_its_own_route_reaches() {
+    let kit = Kit::new();
+    kit.serves(&["m"], CHAT);
+    let far = kit.join(2, &["m"], &[Endpoint::Completions]);
+    far.distance(Distance::Far);
+    let mut request = post("/api/generate", &json!({"model": "m", "prompt": "x", "raw": true}));
+    request.headers_mut().insert("x-warren-route", "local-only".parse().unwrap());
+    let (status, answer) = json_of(kit.send(request).await).await;
+    let words = answer["error"].as_str().unwrap();
+    assert!(status == 400 && words.contains("`raw`"), "{status} {answer}");
 }

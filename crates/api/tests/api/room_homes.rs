@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     future::Future,
+    io::Write,
     net::IpAddr,
     pin::Pin,
     sync::{Arc, Mutex},
@@ -12,7 +13,9 @@ use access::Keys;
 use api::{Api, Client, PassedOn, RoomHomes, room::homes::arrival};
 use axum::{Router, body::Body};
 use base::{ClientAddress, Endpoint};
+use flate2::{Compression, write::GzEncoder};
 use http::{Request, Response, StatusCode};
+use http_body::Body as _;
 use rooms::Room;
 use serde_json::{Value, json};
 use store::{Changes, RoomHome, RoomStore, VolatileStore};
@@ -41,6 +44,10 @@ impl RoomHomes for Ways {
         let words = serde_json::to_string(&passed_on).unwrap();
         let passed_on: PassedOn = serde_json::from_str(&words).unwrap();
         let (mut parts, body) = request.into_parts();
+        if let Some(length) = parts.headers.get("content-length") {
+            let length = length.to_str().unwrap().parse().ok();
+            assert_eq!(length, body.size_hint().exact(), "over a wire the body would not be whole");
+        }
         parts.extensions = http::Extensions::new();
         let request = Request::from_parts(parts, body);
         Box::pin(async move {
@@ -241,6 +248,22 @@ async fn messages_name_rooms_of_other_servers_and_lists_have_them() {
     assert_eq!(listed["data"], json!([own]));
     let unknown = say(json!({"type": "host:register", "roomId": "nothing"})).await;
     assert_eq!(unknown.0, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_packed_message_about_a_room_of_another_server_is_understood_there() {
+    let two = two();
+    let room = two.one.room(None);
+    two.one.joins(&room, "p", &["m"]);
+    let message = json!({"type": "host:register", "roomId": room.id().as_str()}).to_string();
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(message.as_bytes()).unwrap();
+    let packed = packer.finish().unwrap();
+    let mut request = post("/messages", packed.clone());
+    request.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
+    request.headers_mut().insert("content-length", packed.len().into());
+    let (status, answer) = two.other.answer(request).await;
+    assert_eq!((status, &answer["participants"][0]["id"]), (200, &json!("p")), "{answer}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -57,6 +57,14 @@ async fn a_response_is_asked_for_again_of_the_participant_that_made_it() {
     }
     let gone = kit.answer(request(&room, Method::GET, "resp_1")).await;
     assert_eq!(gone, (404, json!({ "error": "Response not found" })), "it was deleted");
+    for (query, streaming) in
+        [("stream=true", true), ("include=x&stream=true", true), ("upstream=true", false)]
+    {
+        let request = request(&room, Method::GET, &format!("resp_2?{query}"));
+        let (_response, assignment) = kit.send_for(request, head(&[JSON])).await;
+        assert_eq!(assignment.request.streaming, streaming, "{query}");
+        assignment.answer.end();
+    }
     drop(one);
     let lost = kit.answer(request(&room, Method::GET, "resp_2")).await;
     assert_eq!(lost, (503, json!({ "error": "Participant tunnel is not connected" })));

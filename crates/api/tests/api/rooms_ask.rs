@@ -287,3 +287,22 @@ fn answer_head(mut assignment: Assignment) {
     assignment.answer.head(head(&[EVENTS])).unwrap();
     answer(assignment, DONE);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_request_takes_its_memory_until_the_answers_head() {
+    let mut kit = Kit::with(|_, limits| limits.bodies = 8 * 1024);
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "p", &["m"], CHAT);
+    let long = |id: &str| {
+        let body = json!({ "type": "llm:request", "requestId": id, "targetId": "p",
+            "prompt": "x".repeat(3_500) });
+        message(&format!("/rooms/{}/messages", room.short_code()), &body)
+    };
+    assert_eq!(kit.send(long("one")).await.status(), 202);
+    let mut first = kit.assigned().await;
+    assert_eq!(kit.send(long("two")).await.status(), 429);
+    first.answer.head(head(&[EVENTS])).unwrap();
+    first.answer.chunk(delta("a")).unwrap();
+    tokio::task::yield_now().await;
+    assert_eq!(kit.send(long("three")).await.status(), 202);
+}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Moment, NewKey};
 use axum::body::Body;
 use http::Response;
 use protocol::room::{RoomEvent, ServerMessage, event::ParticipantRef, message::ParticipantLeft};
@@ -228,4 +229,31 @@ async fn there_are_only_so_many_places_in_a_room() {
     assert_eq!(kit.send(get(&events_of(&other))).await.status(), 200);
     watching.pop();
     assert_eq!(kit.send(get(&path)).await.status(), 200, "the place of one who left is free");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_watches_all_rooms_sees_no_more_once_the_key_or_the_page_session_has_ended() {
+    let kit = Kit::new();
+    let scopes = vec![base::KeyScope::Rooms, base::KeyScope::Admin];
+    let new = NewKey { name: "n".to_owned(), scopes, ..NewKey::default() };
+    let (key, text) = kit.keys.create(new, Moment::now()).unwrap();
+    let (sessions, holder) =
+        (kit.keys.page_sessions(), kit.keys.holder(text.expose(), Moment::now()).unwrap());
+    let begin = || sessions.create(&holder, "", None, Moment::now()).unwrap();
+    let [(ending, one), (_, other)] = [begin(), begin()];
+    let watch = async |credential: &str| {
+        let mut request = from_afar(get("/events"));
+        request.headers_mut().insert("x-api-key", credential.parse().unwrap());
+        kit.send(request).await
+    };
+    let [by_one, by_other] = [watch(one.expose()).await, watch(other.expose()).await];
+    let (by_key, by_token) = (watch(text.expose()).await, watch("admin").await);
+    sessions.revoke(ending.id().as_str()).unwrap();
+    assert!(ends(by_one).await);
+    let mut going_on = by_key.into_body();
+    leaves(&kit.room(None), "p1");
+    while !frames(&mut going_on).await.contains("p1") {}
+    kit.keys.revoke(&key.id, Moment::now()).unwrap();
+    assert!(ends(Response::new(going_on)).await && ends(by_other).await);
+    assert!(!ends(by_token).await, "the administrator's token has no end");
 }

@@ -409,3 +409,17 @@ async fn an_id_that_comes_twice_in_a_conversation_is_made_another() {
         items.iter().map(|it| it["id"].as_str().unwrap()).collect();
     assert_eq!((items.len(), ids.len()), (4, 4), "{items:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_body_takes_its_memory_as_long_as_it_is_worked_on() {
+    let keeper = Keeper::with(NATIVE, |_, limits| limits.bodies = 4 * 1024);
+    let items = json!({"items": [{"role": "user", "content": "x".repeat(3_000)}]});
+    let mut long = Box::pin(keeper.ask(Method::POST, "/v1/conversations", &items));
+    // It has been read, and a thread works on it.
+    assert!(futures_util::poll!(&mut long).is_pending());
+    let room = keeper.kit.send(crate::room_kit::post("/v1/chat/completions", "x".repeat(3_000)));
+    let mut room = Box::pin(room);
+    assert!(futures_util::poll!(&mut room).is_pending(), "it waits for memory");
+    assert_eq!(long.await.0, 200);
+    assert_eq!(room.await.status(), 400, "that was no JSON");
+}

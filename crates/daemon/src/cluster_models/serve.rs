@@ -1,5 +1,6 @@
 //! A request of another member's session, served here.
 
+use api::elsewhere::Carried;
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
@@ -46,6 +47,7 @@ pub(super) async fn request(
 fn made((path, given): (&str, &HeaderFields), lent: &SessionKey) -> Option<Request<()>> {
     let mut request = Request::builder().method(Method::POST).uri(path).body(()).ok()?;
     *request.headers_mut() = headers(given);
+    request.extensions_mut().insert(Carried);
     let bearer = format!("Bearer {}", lent.secret.expose());
     request.headers_mut().insert(header::AUTHORIZATION, HeaderValue::try_from(bearer).ok()?);
     Some(request)

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use api::elsewhere::Carried;
 use axum::{body::Body, extract::Request, routing::post};
 use base::{KeyId, KeyScope};
 use bytes::Bytes;
@@ -88,6 +89,7 @@ type Answer = axum::response::Response;
 fn router(keys: &Keys, endless: &Arc<AtomicUsize>) -> Router {
     let (keys, endless) = (keys.clone(), Arc::clone(endless));
     let echo = post(async move |request: Request| {
+        assert!(request.extensions().get::<Carried>().is_some(), "its stream is kept alive here");
         let bearer = request.headers()[header::AUTHORIZATION].to_str().unwrap();
         let text = bearer.strip_prefix("Bearer ").unwrap();
         let key = keys.present(text, KeyScope::Inference, access::Moment::now());

@@ -34,7 +34,7 @@ use super::{
     message_jobs::{InFlight, MessageJobs},
     stream::Frames,
 };
-use crate::{error::ApiError, head::is_plain_event_stream};
+use crate::{error::ApiError, head::is_plain_event_stream, uploads::HeldMemory};
 
 /// The longest text that is sent as one token, in bytes. Only an answer that is not a stream has a longer text.
 const MAX_TOKEN: usize = 16 * 1024;
@@ -46,6 +46,8 @@ pub(super) struct Ask {
     /// `None` once the watchers were told of the end, or the request was refused.
     in_flight: Option<InFlight>,
     answer: Answer,
+    /// The memory of the request's body, until the answer's head.
+    memory: Option<HeldMemory>,
     request: Request,
     reading: FromChat<Tokens>,
     has_begun: bool,
@@ -69,7 +71,7 @@ impl Ask {
         room: Arc<Room>,
         jobs: Arc<MessageJobs>,
         in_flight: InFlight,
-        answer: Answer,
+        (answer, memory): (Answer, HeldMemory),
         request: Request,
     ) -> Self {
         Self {
@@ -77,6 +79,7 @@ impl Ask {
             jobs,
             in_flight: Some(in_flight),
             answer,
+            memory: Some(memory),
             request,
             reading: FromChat::new(Tokens::default()),
             has_begun: false,
@@ -145,6 +148,7 @@ impl Ask {
 
     fn begin(&mut self, head: &Head) {
         self.has_begun = true;
+        self.memory = None;
         self.participant = self.holder();
         let body = if is_plain_event_stream(head) { Body::Events } else { Body::Json };
         let status = match head.status {

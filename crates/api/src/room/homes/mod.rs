@@ -25,7 +25,7 @@ use axum::{
     response::Response,
 };
 use base::ClientAddress;
-use http::request::Parts;
+use http::{header, request::Parts};
 use rooms::{Caller, KnownRoom};
 
 use self::named::RoomReference;
@@ -76,7 +76,7 @@ fn caller_of(parts: &Parts) -> (ClientAddress, Option<String>) {
 }
 
 /// The answer to a message that names a room in its body, if the room's home is a fellow; `None` if it is not. `body`:
-/// the message's body, which has been read.
+/// the message's body, which has been read and unpacked.
 pub(super) async fn carry_message(
     api: &Api,
     parts: &Parts,
@@ -90,6 +90,9 @@ pub(super) async fn carry_message(
         Ok(known) => known?,
         Err(error) => return Some(refusal::refusal(&parts.uri, admin::failed(&error))),
     };
-    let body = Body::from(body.to_vec());
-    Some(carry_for(api, &known, caller_of(parts), parts.clone(), body).await)
+    let (mut onward, body) = (parts.clone(), Body::from(body.to_vec()));
+    // They tell of the body as it came. The way to the home sets the length.
+    onward.headers.remove(header::CONTENT_ENCODING);
+    onward.headers.remove(header::CONTENT_LENGTH);
+    Some(carry_for(api, &known, caller_of(parts), onward, body).await)
 }

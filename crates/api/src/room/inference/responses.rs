@@ -26,6 +26,7 @@ use crate::{
     refuse::refuse,
     request_scope::{RequestScope, disconnected},
     response_makers::Maker,
+    room::access::parameter,
     shape::in_room::RESPONSES,
     state::Api,
     uploads::HeldMemory,
@@ -145,7 +146,8 @@ impl StoredResponse {
 /// The client's request without a body: these requests have none.
 fn request(parts: &Parts, via: Option<HeaderValue>) -> JobRequest {
     let path_and_query = paths::without_room(&parts.uri);
-    let streaming = parts.method == Method::GET && path_and_query.contains("stream=true");
+    let streaming = parts.method == Method::GET
+        && parameter(&parts.uri, "stream").is_some_and(|value| value == "true");
     JobRequest {
         method: parts.method.clone(),
         path_and_query,

@@ -98,11 +98,11 @@ impl Post<'_> {
         in_flight: InFlight,
     ) -> Result<Ask, Failure> {
         let body = Bytes::from(llm_request_body(request));
-        let answer = consume::chat(self.api, request_scope, id, body).await?;
+        let submitted = consume::chat(self.api, request_scope, id, body).await?;
         let jobs = Arc::clone(&self.api.rooms().by_message);
         let (id, target) = (request.request_id.clone(), request.target_id.clone());
         let request = ask::Request { id, target };
-        let mut ask = Ask::new(Arc::clone(room), jobs, in_flight, answer, request);
+        let mut ask = Ask::new(Arc::clone(room), jobs, in_flight, submitted, request);
         match ask.refused() {
             Some(error) => Err(error.into()),
             None => Ok(ask),

@@ -68,7 +68,7 @@ async fn post_in_room(State(api): State<Api>, code: Code, request: Request) -> R
 async fn take(api: &Api, request: Request, code: Option<&str>) -> Response {
     let (parts, body) = request.into_parts();
     match read_body(api, &parts, body).await {
-        Ok(body) => Post { api, parts: &parts, code }.take(&body).await,
+        Ok((body, _held)) => Post { api, parts: &parts, code }.take(&body).await,
         Err(failure) => failure.message(),
     }
 }

@@ -41,7 +41,7 @@ pub(super) async fn show(State(api): State<Api>, ids: Ids, request: Request) -> 
 /// `PUT /v1/rooms/{code}/participants/{id}`: joins, or changes the participant's own description.
 pub(super) async fn put(State(api): State<Api>, ids: Ids, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
-    let body = read_body(&api, &parts, body).await?;
+    let (body, _held) = read_body(&api, &parts, body).await?;
     let (code, id) = named(ids)?;
     // Checked before the body is: without the right code, a client learns nothing about the room.
     find(&api, &parts, &code)?;

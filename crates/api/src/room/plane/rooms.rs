@@ -22,7 +22,7 @@ use crate::{
 
 pub(super) async fn create(State(api): State<Api>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
-    let body = read_body(&api, &parts, body).await?;
+    let (body, _held) = read_body(&api, &parts, body).await?;
     let owner = maker(&api, &parts)?;
     let new = NewRoom::from_request(CreateRoom::decode(&body)?, owner);
     let HostedRoom { room, host_token } = make(&api, &parts, new).await?;
@@ -63,7 +63,7 @@ pub(super) async fn show(State(api): State<Api>, code: Code, request: Request) -
 /// `PATCH /v1/rooms/{code}`: for the host only.
 pub(super) async fn change(State(api): State<Api>, code: Code, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
-    let body = read_body(&api, &parts, body).await?;
+    let (body, _held) = read_body(&api, &parts, body).await?;
     let room = find(&api, &parts, &named(code)?)?;
     let shown = host_token(&parts.headers).map(str::to_owned);
     if !room.is_host(shown.as_deref()) {
