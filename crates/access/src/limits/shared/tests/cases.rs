@@ -112,7 +112,10 @@ fn a_gauge_shows_no_more_than_a_limit_that_was_lowered() {
 
     use store::pools::{Answer, PoolId};
 
-    use super::super::slice::{Contact, Limit, Slice};
+    use super::super::{
+        share::Contact,
+        slice::{Limit, Slice},
+    };
     let (now, measure) = (Instant::now(), Measure::Tokens);
     let contact = Contact { free: 100, servers: 1, at: now };
     let mut slice = Slice::new(Limit { measure, most: 100, period: (0, 0) }, contact);
