@@ -104,9 +104,9 @@ fn revocations_outlive_a_server_that_ends_before_it_has_written_them() {
     let mut server = PostgresServer::start();
     let (url, directory) = (database(&server), tempfile::tempdir().unwrap());
     let store = open(&url, directory.path());
-    let revoked = ["k-1", "k-2"].map(|id| {
-        store.save_key(&key(id, 1, 1)).unwrap();
-        KeyRecord { revoked: Some(9), ..key(id, 1, 1) }
+    let revoked = [key("k-1", 1, 1), key("k-2", 2, 2)].map(|record| {
+        store.save_key(&record).unwrap();
+        KeyRecord { revoked: Some(9), ..record }
     });
     store.load_keys().unwrap();
     server.kill();
