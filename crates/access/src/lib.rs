@@ -41,7 +41,7 @@ pub use local::{LocalRules, is_forwarded};
 pub use lockout::{LockOut, LockOutSettings};
 pub use moment::Moment;
 pub use own_page::is_from_own_page;
-pub use page_sessions::{Holder, PageSession, PageSessions, TooManyCodes};
+pub use page_sessions::{Holder, NewPageSession, PageSession, PageSessions, TooManyCodes};
 pub use prices::{Charge, ModelPrices, Price, Prices, Tokens};
 pub use proxies::{Network, TrustedProxies};
 pub use workspace::{NotAdmitted, WorkspaceClient, WorkspaceRules};

@@ -54,8 +54,10 @@ impl TrustedProxies {
         let first = |name: &str| headers.get(name)?.to_str().ok()?.split(',').next();
         let is_https = |text: &str| text.trim().trim_matches('"').eq_ignore_ascii_case("https");
         let standard = || {
-            let mut pairs = first(header::FORWARDED.as_str())?.split(';');
-            pairs.find_map(|pair| pair.trim().strip_prefix("proto="))
+            let pairs = first(header::FORWARDED.as_str())?.split(';');
+            let mut pairs = pairs.filter_map(|pair| pair.trim().split_once('='));
+            let (_, scheme) = pairs.find(|(name, _)| name.eq_ignore_ascii_case("proto"))?;
+            Some(scheme)
         };
         self.has(peer) && first(X_FORWARDED_PROTO).or_else(standard).is_some_and(is_https)
     }
@@ -306,6 +308,7 @@ mod tests {
             ("x-forwarded-proto", "http", false),
             ("forwarded", "for=10.0.0.7; proto=https", true),
             ("forwarded", "for=10.0.0.7;proto=\"https\", for=10.0.0.8;proto=http", true),
+            ("forwarded", "For=10.0.0.7;Proto=https", true),
             ("forwarded", "for=10.0.0.7", false),
             ("x-forwarded-for", "https", false),
         ] {

@@ -209,7 +209,7 @@ mod tests {
         let sessions = crate::PageSessions::open(store, Token::new(&"admin".into())).unwrap();
         rules.keys.set_page_sessions(sessions.clone());
         let (owner, now) = (sessions.owner().unwrap(), Moment::now());
-        let (_, text) = sessions.create(&owner, "", None, now).unwrap();
+        let text = sessions.create(&owner, "", None, now).unwrap().text;
         assert_eq!(admit(&rules, text.expose()), Ok(KeyScope::WorkspaceAdmin));
     }
 
@@ -261,11 +261,11 @@ mod tests {
             (rules.keys.page_sessions(), rules.keys.holder(&text, now).unwrap());
         let soon = Some(now.seconds() + 60);
         let begin = |expires| sessions.create(&holder, "", expires, now).unwrap();
-        let [(revoked, first), (_, second), (_, third)] = [None, soon, None].map(begin);
+        let [first, second, third] = [None, soon, None].map(begin);
         let clients =
-            [&first, &second, &third].map(|text| rules.admit(text.expose(), now).unwrap());
+            [&first, &second, &third].map(|it| rules.admit(it.text.expose(), now).unwrap());
         let by_key = rules.admit(&text, now).unwrap();
-        sessions.revoke(revoked.id().as_str()).unwrap();
+        sessions.revoke(first.session.id().as_str()).unwrap();
         assert_eq!(ended_of(&clients).await, [true, false, false]);
         let later = now.after(Duration::from_secs(61));
         assert_eq!(sessions.end_expired(later).len(), 1);

@@ -26,7 +26,8 @@ pub(crate) async fn leave(shared: &Arc<Shared>) -> Result<(), ClusterError> {
     shared.is_closed.store(true, Ordering::Relaxed);
     // Before the delete: once members know of that, they ignore this machine.
     tokens::bequeath(shared);
-    delete(shared, &shared.this.node_id).await?;
+    let deleted = delete(shared, &shared.this.node_id).await;
+    deleted.inspect_err(|_| shared.is_closed.store(false, Ordering::Relaxed))?;
     let all_know = async {
         while !shared.links.is_empty() {
             sleep(LOOK).await;

@@ -52,7 +52,7 @@ struct Inner {
 struct Present {
     cluster: Cluster,
     /// Ends the listener.
-    listening: DropGuard,
+    _listening: DropGuard,
     /// Passes on what the mesh receives for the cluster, until this is dropped.
     _from_peers: Option<Arc<FromPeers>>,
 }
@@ -145,7 +145,7 @@ impl Inner {
         tracing::info!(node = cluster.node_id(), %address, "the port for a cluster's members is open");
         let from_peers = self.mesh.as_ref().map(|mesh| open_to_mesh(mesh, &cluster));
         let listening = listening.drop_guard();
-        Ok(Present { cluster, listening, _from_peers: from_peers })
+        Ok(Present { cluster, _listening: listening, _from_peers: from_peers })
     }
 
     async fn begin(&self) -> anyhow::Result<Cluster> {
@@ -187,12 +187,14 @@ impl Inner {
 
     async fn leave(&self) -> anyhow::Result<String> {
         let mut present = self.present.lock().await;
-        let Some(Present { cluster, listening, .. }) = present.take() else {
+        let Some(Present { cluster, .. }) = &*present else {
             anyhow::bail!("this machine is in no cluster");
         };
         self.workspace.leave();
-        cluster.leave().await?;
-        drop(listening);
+        // If that fails, it is still a member, and can try again.
+        cluster.leave().await.inspect_err(|_| self.workspace.join(cluster))?;
+        // This also ends the listener.
+        *present = None;
         let words = "this machine has left the cluster; its sessions go on";
         Ok(match self.settings.cluster.member.token {
             None => words.to_owned(),

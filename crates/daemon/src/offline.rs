@@ -105,7 +105,13 @@ impl OfflineServer {
     }
 
     fn rooms(&self) -> Result<RoomNames, StoreError> {
-        let rooms = self.stores.own.load_rooms()?.into_iter().map(|room| RoomName {
+        // Servers that act as one have their rooms in the database. Whether this one does, its options say, which are
+        // not all known here.
+        let mut all = self.stores.rooms.load_rooms()?;
+        if self.stores.shared.is_some() {
+            all.extend(self.stores.own.load_rooms()?);
+        }
+        let rooms = all.into_iter().map(|room| RoomName {
             id: room.id,
             short_code: room.short_code,
             spoken_code: room.spoken_code,

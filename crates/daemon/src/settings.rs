@@ -306,7 +306,7 @@ fn room_idle(given: Option<Seconds>) -> anyhow::Result<Duration> {
     Ok(idle)
 }
 
-fn seconds(given: Option<Seconds>, default: Duration) -> Duration {
+pub(crate) fn seconds(given: Option<Seconds>, default: Duration) -> Duration {
     given.map_or(default, |Seconds(duration)| duration)
 }
 

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 pub(crate) use workspace::Settings as WorkspaceSettings;
 use workspace::{AgentSettings, Settings};
 
-use crate::options::{AgentOptions, Seconds, WorkspaceOptions, listed::secs};
+use crate::{
+    options::{AgentOptions, WorkspaceOptions, listed::secs},
+    settings::seconds,
+};
 
 /// The directory of the workspace in the data directory.
 const DIRECTORY: &str = "workspace";
@@ -101,10 +104,6 @@ fn check(settings: &Settings) -> anyhow::Result<()> {
         return Err(anyhow::anyhow!("root is in it")).context("in run_as_users of [workspace]");
     }
     Ok(())
-}
-
-fn seconds(given: Option<Seconds>, usual: Duration) -> Duration {
-    given.map_or(usual, |Seconds(span)| span)
 }
 
 fn scaled(given: Option<usize>, unit: usize) -> Option<usize> {

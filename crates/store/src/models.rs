@@ -74,6 +74,13 @@ struct Times {
     dirty: bool,
 }
 
+impl Times {
+    /// Whether the model was removed, and has to be deleted from the store.
+    const fn is_removed(&self) -> bool {
+        self.last == 0
+    }
+}
+
 impl ModelMemory {
     /// Loads the memory from `store`, without models that are too old at `now`.
     ///
@@ -152,13 +159,16 @@ impl ModelMemory {
             let mut state = self.lock();
             // Removed models are among these, with the time 0: so `save_models` deletes them.
             let changed = state.take_dirty();
-            state.models.retain(|_, times| times.last >= oldest);
+            state.models.retain(|_, times| times.last >= oldest || times.is_removed());
             changed
         };
         let saved = self.store.save_models(&changed, oldest);
-        if saved.is_err() {
-            self.lock().mark_dirty(&changed);
+        let mut state = self.lock();
+        match &saved {
+            Ok(()) => state.models.retain(|_, times| times.dirty || !times.is_removed()),
+            Err(_) => state.mark_dirty(&changed),
         }
+        drop(state);
         saved
     }
 
@@ -292,5 +302,12 @@ mod tests {
         store.fail_writes(false);
         memory.flush(at(0)).unwrap();
         assert_eq!(store.load_models().unwrap().len(), 1);
+        memory.removed(&Scope::server(), &"m".into(), "laptop");
+        store.fail_writes(true);
+        assert!(memory.flush(at(1)).is_err());
+        store.fail_writes(false);
+        memory.flush(at(1)).unwrap();
+        assert_eq!(store.load_models().unwrap(), [], "also the deletion of a removed model");
+        assert!(memory.lock().models.is_empty());
     }
 }

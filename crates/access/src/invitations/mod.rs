@@ -33,6 +33,9 @@ const MAX_KEPT: usize = 1_000;
 /// The longest that an invitation may be good for.
 pub const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// The shortest that an invitation may be good for: its end is kept in seconds.
+const SHORTEST: Duration = Duration::from_secs(1);
+
 /// The longest name of a machine, in bytes.
 const MAX_NAME: usize = 64;
 
@@ -117,7 +120,7 @@ impl Invitations {
         now: Moment,
     ) -> Result<InvitationRecord, InvitationError> {
         let name = new.name.map(|name| checked(&name)).transpose()?;
-        if new.lasts.is_zero() || new.lasts > LONGEST {
+        if new.lasts < SHORTEST || new.lasts > LONGEST {
             let words = "an invitation is good for a second at least, and for 30 days at most";
             return Err(InvitationError::Invalid(words.to_owned()));
         }
@@ -275,12 +278,15 @@ impl Invitations {
         }
     }
 
-    /// Forgets the oldest invitations that are over or, if there are none, the oldest of all. Machines that joined by
-    /// them keep their keys.
+    /// Forgets the oldest invitations that are over or, if there are none, the oldest that machines joined by, which keep
+    /// their keys.
     fn make_room(&self, all: &mut Vec<Entry>, now: Moment) {
         while all.len() > MAX_KEPT {
             let is_over = |entry: &Entry| self.state(&entry.record, now).is_over();
-            let at = all.iter().position(is_over).unwrap_or(0);
+            let is_open = |entry: &Entry| self.state(&entry.record, now).is_open();
+            let joined = || all.iter().position(|entry| !is_open(entry));
+            // All are open only if other servers have made too many at once.
+            let at = all.iter().position(is_over).or_else(joined).unwrap_or(0);
             // If it stays on the disk, the next start loads it, and a later call forgets it again.
             let _ = self.0.store.forget_invitation(&all[at].record.id);
             all.remove(at);

@@ -121,6 +121,20 @@ fn so_many_are_open_at_once_and_no_more_and_so_many_are_remembered() {
 }
 
 #[test]
+fn an_open_invitation_is_not_forgotten_for_those_that_machines_joined_by() {
+    let Server { invitations, now, .. } = server();
+    invitations.create(new(0), now).unwrap();
+    for number in 1..=MAX_KEPT {
+        invitations.create(new(number), now).unwrap();
+        if number < MAX_KEPT {
+            invitations.join(&format!("secret {number}"), "m", now).unwrap();
+        }
+    }
+    assert_eq!(invitations.list().len(), MAX_KEPT);
+    assert!(invitations.join("secret 0", "m", now).is_ok(), "it is still open");
+}
+
+#[test]
 fn one_that_is_for_this_run_alone_is_not_stored_until_it_is_used() {
     let Server { store, invitations, now, .. } = server();
     (1..=2).for_each(|number| {
@@ -147,7 +161,7 @@ fn a_use_that_cannot_be_written_gives_no_key() {
 fn spans_and_names_are_bounded() {
     let Server { invitations, now, .. } = server();
     let names = [("", HOUR), ("a\nb", HOUR), (&*"x".repeat(MAX_NAME + 1), HOUR)];
-    let spans = [("m", Duration::ZERO), ("m", LONGEST + HOUR)];
+    let spans = [Duration::ZERO, Duration::from_millis(999), LONGEST + HOUR].map(|it| ("m", it));
     for (name, lasts) in names.into_iter().chain(spans) {
         let bad = NewInvitation { name: Some(name.to_owned()), lasts, ..new(1) };
         let refused = invitations.create(bad, now).unwrap_err();

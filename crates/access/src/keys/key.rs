@@ -81,6 +81,14 @@ impl Key {
         Self::with(record, limits, self.ready_made)
     }
 
+    /// The same key, whose end ends also the connections of this one, unless they have ended already.
+    pub(super) fn with_connections_of(self, before: &Self) -> Self {
+        match before.ended.is_cancelled() {
+            true => self,
+            false => Self { ended: before.ended.clone(), ..self },
+        }
+    }
+
     fn with(record: KeyRecord, limits: Arc<Limits>, ready_made: bool) -> Self {
         let used = record.last_used.unwrap_or(0);
         let (last_used, saved_use) = (used.into(), used.into());

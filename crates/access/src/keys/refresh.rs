@@ -119,13 +119,15 @@ impl LiveKeys {
         if *verdict == Verdict::Revoked {
             news.revoked.push(stored.id.clone());
         }
-        self.put(Arc::new(match stored.limits == *known.limits() {
+        let new = match stored.limits == *known.limits() {
             true => known.changed(stored),
             false => known.limited(stored, now),
-        }));
-        if *verdict != Verdict::Changed {
-            known.end();
+        };
+        if *verdict == Verdict::Changed {
+            return self.put(Arc::new(new.with_connections_of(known)));
         }
+        self.put(Arc::new(new));
+        known.end();
     }
 }
 
@@ -145,7 +147,11 @@ impl Verdict {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{
+        pin::pin,
+        task::{Context, Waker},
+        time::Duration,
+    };
 
     use base::{KeyLimits, KeyScope, Secret};
     use store::{KeyDigest, KeyStore, VolatileStore};
@@ -230,6 +236,21 @@ mod tests {
         let limits = KeyLimits { rpm: Some(9), ..KeyLimits::default() };
         take(KeyRecord { limits, ..record("k", "a") });
         assert!(may(4));
+    }
+
+    #[test]
+    fn connections_from_before_a_change_end_with_the_key_and_not_with_the_change() {
+        let (keys, now) = (Keys::default(), Moment::now());
+        let take = |record| keys.refresh(|| Ok(changes(false, &[record])), now).unwrap();
+        let has_ended =
+            |key: &Key| pin!(key.ended()).poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        take(record("k", "a"));
+        let first = keys.get(&"k".into()).unwrap();
+        let renamed = KeyRecord { name: "other".to_owned(), ..record("k", "a") };
+        take(renamed.clone());
+        assert!(!has_ended(&first));
+        take(KeyRecord { revoked: Some(9), ..renamed });
+        assert!(has_ended(&first));
     }
 
     #[test]

@@ -175,11 +175,10 @@ impl Limits {
 
     /// Settles a job with what it used. An unknown job is skipped.
     pub(crate) fn settle(&self, job: JobId, used: Charge, now: Moment) {
-        if self.limits.is_unlimited() {
-            return;
-        }
         match &self.count {
+            Count::Own(_) if self.limits.is_unlimited() => {}
             Count::Own(meters) => lock(meters).settle(job, used, now),
+            // It may have had limits when the job began.
             Count::Shared(shared) => shared.settle(job, used, now),
         }
     }

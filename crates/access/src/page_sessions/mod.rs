@@ -54,6 +54,17 @@ struct Inner {
     codes: LoginCodes,
 }
 
+/// A session that has just begun.
+#[derive(Debug)]
+pub struct NewPageSession {
+    /// The session.
+    pub session: Arc<PageSession>,
+    /// Its text, which nobody has kept.
+    pub text: Secret,
+    /// The oldest session, if that has ended to make room for this one.
+    pub displaced: Option<PageSessionId>,
+}
+
 impl PageSessions {
     /// Loads the sessions in `store`. Those of an owner with another token have ended.
     ///
@@ -78,28 +89,31 @@ impl PageSessions {
         Ok(Self::of(store, Some(owner), live(all)))
     }
 
-    /// Takes over the sessions that other servers have made or ended, which `load` reads. Blocks on the store.
+    /// Takes over the sessions that other servers have made or ended, which `load` reads. Returns the ids of those that
+    /// have ended by that: their running answers have to end. Blocks on the store.
     ///
     /// # Errors
     /// When they cannot be read.
     pub fn refresh(
         &self,
         load: impl FnOnce() -> Result<Changes<PageSessionRecord>, StoreError>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<PageSessionId>, StoreError> {
         let _changing = self.changing();
         let Changes { whole, mut records } = load()?;
         records.retain(|it| is_current(it, self.0.owner.as_ref()));
         let mut live = self.live_mut();
+        let mut ended = Vec::new();
         if whole {
             let left: HashSet<&KeyDigest> = records.iter().map(|record| &record.digest).collect();
-            live.retain(|digest, _| left.contains(digest));
+            let gone = live.extract_if(|digest, _| !left.contains(digest));
+            ended.extend(gone.filter(|(_, it)| it.end()).map(|(_, it)| it.id().clone()));
         }
         for record in records {
             if live.len() < 2 * MOST {
                 live.entry(record.digest).or_insert_with(|| Arc::new(PageSession::new(record)));
             }
         }
-        Ok(())
+        Ok(ended)
     }
 
     fn of(
@@ -127,17 +141,17 @@ impl PageSessions {
     }
 
     /// Makes a session of a holder, which ends at `expires` at the latest (in seconds since 1970). Its text is returned
-    /// only here. Blocks on the disk.
+    /// only here. Too many of them end the oldest, whose running answers have to end, too. Blocks on the disk.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written; then none has ended.
     pub fn create(
         &self,
         holder: &Holder,
         browser: &str,
         expires: Option<u64>,
         now: Moment,
-    ) -> Result<(Arc<PageSession>, Secret), StoreError> {
+    ) -> Result<NewPageSession, StoreError> {
         let _changing = self.changing();
         let (text, lasts) = (new_token(PAGE_PREFIX), now.after(LASTS).seconds());
         let record = PageSessionRecord {
@@ -150,11 +164,11 @@ impl PageSessions {
             last_used: None,
             browser: shown(browser),
         };
-        self.make_room(holder);
         self.0.store.save_page_session(&record)?;
+        let displaced = self.make_room(holder);
         let session = Arc::new(PageSession::new(record));
         self.live_mut().insert(*session.digest(), Arc::clone(&session));
-        Ok((session, text))
+        Ok(NewPageSession { session, text, displaced })
     }
 
     /// The session of this text, unless it has expired. Whether its holder still may do anything is not checked here
@@ -224,8 +238,8 @@ impl PageSessions {
         Ok(())
     }
 
-    /// Makes room for one more session of a holder.
-    fn make_room(&self, holder: &Holder) {
+    /// Makes room for one more session of a holder. Returns the session that has ended for it.
+    fn make_room(&self, holder: &Holder) -> Option<PageSessionId> {
         let mut all: Vec<_> = self.live().values().cloned().collect();
         all.sort_by(|a, b| a.age().cmp(&b.age()));
         let own: Vec<_> = all.iter().filter(|session| session.holder() == *holder).collect();
@@ -233,9 +247,10 @@ impl PageSessions {
             (true, _) => own.first().copied(),
             (false, true) => all.first(),
             (false, false) => None,
-        };
+        }?;
         // If it stays in the store, the next start brings it back as the oldest, and it is the first to go again.
-        oldest.into_iter().for_each(|session| drop(self.forget(session)));
+        let _ = self.forget(oldest);
+        Some(oldest.id().clone())
     }
 
     /// Ends a session at once, then deletes it from the store.

@@ -46,7 +46,7 @@ impl Server {
     /// A session of this credential's holder.
     fn sign_in(&self, credential: &str) -> Secret {
         let holder = self.keys.holder(credential, self.now).unwrap();
-        self.sessions().create(&holder, "Firefox", None, self.now).unwrap().1
+        self.sessions().create(&holder, "Firefox", None, self.now).unwrap().text
     }
 
     fn used(&self, session: &Secret, now: Moment) -> Result<Option<KeyId>, Denied> {
@@ -145,19 +145,23 @@ fn beyond_the_bounds_the_oldest_session_ends() {
     let mut create = |holder: &Holder| {
         second += 1;
         let now = server.now.after(Duration::from_secs(second));
-        server.sessions().create(holder, "", None, now).unwrap().1
+        server.sessions().create(holder, "", None, now).unwrap()
     };
     let eldest = create(&other);
     let first = create(&one);
-    let rest: Vec<Secret> = (0..MOST_OF_ONE).map(|_| create(&one)).collect();
+    let rest: Vec<_> = (0..MOST_OF_ONE).map(|_| create(&one)).collect();
     let is_there =
-        |session: &Secret| server.sessions().find(session.expose(), server.now).is_some();
+        |new: &NewPageSession| server.sessions().find(new.text.expose(), server.now).is_some();
     assert!(!is_there(&first) && rest.iter().all(is_there) && is_there(&eldest));
+    let displaced: Vec<_> = rest.iter().filter_map(|new| new.displaced.as_ref()).collect();
+    assert_eq!(displaced, [first.session.id()], "its answers have to end");
+    let mut displaced = Vec::new();
     for number in 0..MOST {
-        create(&Holder { key: Some(format!("k-{number}").as_str().into()), ..other.clone() });
+        let key = Some(format!("k-{number}").as_str().into());
+        displaced.extend(create(&Holder { key, ..other.clone() }).displaced);
         assert!(server.store.load_page_sessions().unwrap().len() <= MOST);
     }
-    assert!(!is_there(&eldest));
+    assert!(!is_there(&eldest) && displaced.contains(eldest.session.id()));
 }
 
 #[test]
@@ -211,7 +215,13 @@ fn what_another_server_made_or_ended_holds_here_and_owners_of_other_tokens_are_l
         );
     }
     assert!(other.find(own.expose(), one.now).is_none());
-    same.refresh(|| all(true)(Vec::new())).unwrap();
+    let held = same.list(one.now);
+    let mut ids: Vec<_> = held.iter().map(|session| session.id().to_string()).collect();
+    let ended = same.refresh(|| all(true)(Vec::new())).unwrap();
+    let mut ended: Vec<_> = ended.iter().map(ToString::to_string).collect();
+    (ids.sort(), ended.sort());
+    assert_eq!((ended, ids.len()), (ids, 3), "their answers have to end");
+    assert!(held.iter().all(|session| !session.end()), "their connections have ended");
     assert!(same.list(one.now).is_empty());
     let many = (0..3 * MOST).map(|number| PageSessionRecord {
         digest: digest(&number.to_string()),

@@ -4,7 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use access::{
-    Denied, Holder, Key, Moment, PageSession, TooManyCodes, has_session_form, is_from_own_page,
+    Denied, Holder, Key, Moment, NewPageSession, PageSession, TooManyCodes, has_session_form,
+    is_from_own_page,
 };
 use axum::{
     Json,
@@ -79,9 +80,10 @@ pub(crate) async fn sign_in(
     let now = Moment::now();
     let (holder, key) = known(&api, Client::of(&parts.extensions), &credential, now)?;
     let made = begin(&api, &parts, &holder, key.as_deref(), now).await;
-    let target = made.as_ref().map_or("", |(session, _)| session.id().as_str());
+    let target = made.as_ref().map_or("", |new| new.session.id().as_str());
     Operator::of(&holder, None).record(&api, credential.action(), target, &made).await;
-    let (session, text) = made?;
+    let NewPageSession { session, text, displaced } = made?;
+    displaced.iter().for_each(|ended| api.scheduler().sign_out(ended));
     let lasts = session.record().expires.saturating_sub(now.seconds());
     let (cookie, secure) = (&api.web().cookie, is_secure(&api, &parts));
     let cookie = cookie.set(&text, &path, Duration::from_secs(lasts), secure);
@@ -116,7 +118,7 @@ async fn begin(
     holder: &Holder,
     key: Option<&Key>,
     now: Moment,
-) -> Result<(Arc<PageSession>, Secret), ApiError> {
+) -> Result<NewPageSession, ApiError> {
     let browser = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
     let browser = browser.unwrap_or_default().to_owned();
     let expires = key.and_then(|key| key.record().expires);

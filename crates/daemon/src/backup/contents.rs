@@ -1,6 +1,7 @@
 //! The content of a backup. It is a fixed list, so that no file gets into a backup unnoticed.
 
 use std::{
+    ffi::OsStr,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -64,22 +65,35 @@ impl Source {
         if self.history {
             add_below(&workspace.join(HISTORY), &below(HISTORY), &mut all)?;
         }
-        all.extend(self.outside.iter().filter_map(|path| outside(path)));
+        all.extend(self.outside_files());
         all.retain(|wanted| wanted.path.is_file());
         all.sort_by(|a, b| a.name.cmp(&b.name));
-        // Of two outside files with the same name, only the first is taken.
-        all.dedup_by(|a, b| a.name == b.name);
         Ok(all)
+    }
+
+    /// The files elsewhere. Two of one name get different ones: such as the certificate and its key, each called
+    /// `server.pem` in a directory of its own.
+    fn outside_files(&self) -> Vec<BackupFile> {
+        let mut all: Vec<BackupFile> = Vec::new();
+        for path in self.outside.iter().filter(|path| path.is_file()) {
+            let own = path.file_name().and_then(OsStr::to_str);
+            let Some(own) = own.filter(|_| all.iter().all(|other| other.path != *path)) else {
+                continue;
+            };
+            let mut names = (1_u32..).map(|number| match number {
+                1 => format!("outside/{own}"),
+                _ => format!("outside/{number}-{own}"),
+            });
+            let is_free = |name: &String| all.iter().all(|other| other.name != *name);
+            let path = path.clone();
+            all.extend(names.find(is_free).map(|name| BackupFile { name, path }));
+        }
+        all
     }
 
     fn of_data(&self, name: &str) -> BackupFile {
         BackupFile { name: format!("data/{name}"), path: self.data_dir.join(name) }
     }
-}
-
-fn outside(path: &Path) -> Option<BackupFile> {
-    let name = format!("outside/{}", path.file_name()?.to_str()?);
-    Some(BackupFile { name, path: path.to_owned() })
 }
 
 /// Adds the regular files below a directory. Links are not followed. Files that disappear meanwhile are left out.

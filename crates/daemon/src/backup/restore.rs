@@ -63,6 +63,7 @@ pub fn restore(archive: &Path, data_dir: &Path, force: bool) -> anyhow::Result<R
     if let Err(error) = move_all(staging.path(), &target) {
         if let Some(before) = &before {
             move_all(before, &target)?;
+            let _ = fs::remove_dir(before);
         }
         return Err(error.context(format!("{} cannot be written", data_dir.display())));
     }

@@ -102,6 +102,25 @@ const SAVED: [&str; 6] = [
 ];
 
 #[test]
+fn files_elsewhere_that_have_one_name_are_all_in_it_and_each_once() {
+    let place = Place::new();
+    for (name, text) in [("cert/server.pem", "certificate"), ("key/server.pem", "key")] {
+        fs::create_dir(place.path(name).parent().unwrap()).unwrap();
+        fs::write(place.path(name), text).unwrap();
+    }
+    let names = ["none/server.pem", "cert/server.pem", "key/server.pem", "cert/server.pem"];
+    let source = Source { outside: names.map(|name| place.path(name)).to_vec(), ..place.source() };
+    let made = backup(&source, &place.path("b.tar.gz"), false).unwrap();
+    let back = place.restored(&made.path, "new", false).unwrap().outside.unwrap();
+    assert_eq!(
+        files(&back).iter().map(|(name, _)| name).collect::<Vec<_>>(),
+        ["2-server.pem", "server.pem"]
+    );
+    assert_eq!(fs::read_to_string(back.join("server.pem")).unwrap(), "certificate");
+    assert_eq!(fs::read_to_string(back.join("2-server.pem")).unwrap(), "key");
+}
+
+#[test]
 fn what_a_server_must_not_lose_goes_there_and_back() {
     let place = Place::new();
     let made = backup(&place.source(), &place.path("b.tar.gz"), false).unwrap();

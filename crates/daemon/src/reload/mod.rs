@@ -135,9 +135,10 @@ impl Inner {
             changed.extend(of_files(&now));
         }
         let notes = notes(&before, &now);
+        // First of all, because only this can fail.
+        filter.apply()?;
         set_shared(&before, &read);
         self.put_in_force(&before, &now, &worker);
-        filter.apply()?;
         self.settings.set(now);
         *files = mark;
         Ok(Reloaded { file, changed, needs_restart, notes })

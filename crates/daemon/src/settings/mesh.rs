@@ -179,7 +179,8 @@ fn hours(text: &str) -> anyhow::Result<Hours> {
 fn minutes(text: &str) -> Option<u16> {
     let (hour, minute) = text.trim().split_once(':')?;
     let (hour, minute): (u16, u16) = (hour.parse().ok()?, minute.parse().ok()?);
-    (hour * 60 + minute <= 24 * 60 && minute < 60).then_some(hour * 60 + minute)
+    let is_time = minute < 60 && (hour < 24 || (hour, minute) == (24, 0));
+    is_time.then(|| hour * 60 + minute)
 }
 
 impl From<MeshRoute> for Route {
@@ -246,7 +247,9 @@ mod tests {
     fn hours_are_spans_of_the_day() {
         assert_eq!(hours("22:00-07:30").unwrap(), Hours { from: 1320, to: 450 });
         assert_eq!(hours("0:00-24:00").unwrap(), Hours { from: 0, to: 1440 });
-        for bad in ["", "22-7", "22:00", "25:00-07:00", "22:60-07:00", "x:00-07:00", "24:01-1:00"] {
+        let bad = ["", "22-7", "22:00", "25:00-07:00", "22:60-07:00", "x:00-07:00", "24:01-1:00"];
+        let beyond = ["1093:00-07:00", "0:65535-07:00"];
+        for bad in bad.into_iter().chain(beyond) {
             assert!(hours(bad).is_err(), "{bad}");
         }
     }

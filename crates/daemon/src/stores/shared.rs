@@ -58,7 +58,8 @@ fn hint_at_import(own: &SqliteStore, shared: &Shared) -> Result<(), StoreError> 
 pub(crate) struct SharingTasks {
     shared: Arc<Shared>,
     taking_over: JoinHandle<()>,
-    sending: JoinHandle<()>,
+    /// Whether all was sent in the end.
+    sending: JoinHandle<bool>,
     limiting: Option<JoinHandle<()>>,
     ending: CancellationToken,
 }
@@ -96,9 +97,14 @@ impl SharingTasks {
     pub(crate) async fn end(self) {
         self.ending.cancel();
         self.shared.wake();
-        if timeout(LAST_ROWS, self.sending).await.is_err() || self.shared.waiting() > 0 {
-            let left = self.shared.waiting();
-            tracing::warn!(left, "rows of usage wait on this machine's disk for the next start");
+        let is_sent =
+            timeout(LAST_ROWS, self.sending).await.is_ok_and(|ended| matches!(ended, Ok(true)));
+        if !is_sent {
+            let usage = self.shared.waiting();
+            tracing::warn!(
+                usage,
+                "rows of usage or of the audit log wait on this machine's disk for the next start"
+            );
         }
         if let Some(limiting) = self.limiting {
             let _ended = limiting.await;
@@ -131,7 +137,11 @@ impl News {
             }
         }
         if stale.page_sessions {
-            self.keys.page_sessions().refresh(|| self.shared.changed_page_sessions())?;
+            let sessions = self.keys.page_sessions();
+            for id in sessions.refresh(|| self.shared.changed_page_sessions())? {
+                tracing::info!(page_session = %id, "a session of the page was ended by another server");
+                self.scheduler.sign_out(&id);
+            }
         }
         if let Some(rooms) = self.rooms.as_ref().filter(|_| stale.rooms) {
             let closed = rooms.take_over(self.shared.changed_rooms()?, Moment::now().wall_ms);
@@ -155,12 +165,12 @@ async fn take_over(news: Arc<News>, stop: CancellationToken) {
 }
 
 /// Sends rows as they come, and at the end those that are left.
-async fn send(shared: Arc<Shared>, ending: CancellationToken) {
+async fn send(shared: Arc<Shared>, ending: CancellationToken) -> bool {
     let (mut outage, mut retry) = (Outage::default(), RETRY);
     loop {
         let is_last = ending.is_cancelled();
         let sender = Arc::clone(&shared);
-        let Ok(sent) = spawn_blocking(move || sender.send()).await else { return };
+        let Ok(sent) = spawn_blocking(move || sender.send()).await else { return false };
         if let Ok(sent) = &sent {
             retry.reset();
             if sent.refused > 0 {
@@ -175,9 +185,9 @@ async fn send(shared: Arc<Shared>, ending: CancellationToken) {
         let has_failed = failed.is_some();
         outage.note("usage waits on this machine's disk", failed.as_ref());
         match (has_failed, left) {
-            (true, _) if is_last => return,
+            (true, _) if is_last => return false,
             (true, _) => drop(timeout(retry.next(rand::random()), ending.cancelled()).await),
-            (false, 0) if is_last => return,
+            (false, 0) if is_last => return true,
             (false, 0) => wait_for_rows(&shared).await,
             (false, _) => {}
         }

@@ -287,7 +287,7 @@ mod tests {
         lines.line(Level::WARN).write_all(b"loud\n").unwrap();
         drop(thread);
         assert_eq!(terminal.text(), "loud\n");
-        let newest = KEPT.last(10, LogLevel::Trace);
+        let newest = KEPT.last(10, LogLevel::Trace).lines;
         assert_eq!(newest.iter().map(|line| &line.text).collect::<Vec<_>>(), ["quiet", "loud"]);
     }
 

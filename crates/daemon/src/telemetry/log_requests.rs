@@ -15,14 +15,14 @@ use axum::{
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
-use protocol::admin::logs::{LogEvent, LogLevel, LogLine, LogList};
+use protocol::admin::logs::{LogEvent, LogLevel, LogList};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::{sleep, timeout},
 };
 use url::form_urlencoded;
 
-use super::newest::{NEWEST, Newest};
+use super::newest::{Batch, NEWEST, Newest};
 use crate::json_lines::{self, line};
 
 /// The lines of an answer, unless the query sets another number.
@@ -54,7 +54,7 @@ async fn show(State(api): State<Api>, request: Request) -> Result<Response, ApiE
     if query.follow {
         return follow(&query, place(&PLACES)?, api.draining());
     }
-    Ok(Json(LogList { lines: query.lines(&NEWEST) }).into_response())
+    Ok(Json(LogList { lines: query.batch(&NEWEST).lines }).into_response())
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,9 +91,9 @@ impl Query {
         Some(())
     }
 
-    fn lines(&self, newest: &Newest) -> Vec<LogLine> {
+    fn batch(&self, newest: &Newest) -> Batch {
         match self.after {
-            Some(after) => newest.after(after, self.limit.max(1), self.level).lines,
+            Some(after) => newest.after(after, self.limit.max(1), self.level),
             None => newest.last(self.limit, self.level),
         }
     }
@@ -123,10 +123,10 @@ fn follow(
 struct Follower {
     newest: &'static Newest,
     level: LogLevel,
-    /// The number of the last line that was sent.
+    /// The number of the last line that it has come to.
     position: u64,
     /// The lines that are sent first.
-    first: Vec<LogLine>,
+    first: Batch,
     changes: watch::Receiver<u64>,
     draining: watch::Receiver<bool>,
     is_over: bool,
@@ -135,27 +135,24 @@ struct Follower {
 impl Follower {
     fn new(newest: &'static Newest, query: &Query, draining: watch::Receiver<bool>) -> Self {
         let changes = newest.watch();
-        let first = query.lines(newest);
-        // If there are no first lines, it begins after the newest line of any level.
-        let position = first.last().map_or(*changes.borrow(), |line| line.n);
+        let first = query.batch(newest);
+        let position = first.last;
         Self { newest, level: query.level, position, first, changes, draining, is_over: false }
     }
 
     /// The next lines, or a sign of life; `None` once the server drains.
     async fn next(&mut self) -> Option<Bytes> {
-        if !self.first.is_empty() {
-            return Some(piece(0, std::mem::take(&mut self.first)));
+        let first = std::mem::take(&mut self.first);
+        if !first.is_empty() {
+            return Some(piece(first));
         }
         if self.is_over {
             return None;
         }
-        let is_news = timeout(SIGN_OF_LIFE, self.news()).await.is_ok();
+        let _news_or_not = timeout(SIGN_OF_LIFE, self.news()).await;
         let batch = self.newest.after(self.position, PIECE, self.level);
         self.position = batch.last;
-        match (is_news, batch.lines.is_empty() && batch.missed == 0) {
-            (_, false) => Some(piece(batch.missed, batch.lines)),
-            (_, true) => Some(Bytes::from_static(b"\n")),
-        }
+        Some(if batch.is_empty() { Bytes::from_static(b"\n") } else { piece(batch) })
     }
 
     /// Waits for lines after the position, or for the drain, and then for more lines to gather.
@@ -170,7 +167,7 @@ impl Follower {
     }
 }
 
-fn piece(missed: u64, lines: Vec<LogLine>) -> Bytes {
+fn piece(Batch { lines, missed, .. }: Batch) -> Bytes {
     let gap = (missed > 0).then_some(LogEvent::Missed { missed });
     let mut piece = Vec::new();
     for event in gap.into_iter().chain(lines.into_iter().map(LogEvent::Line)) {
@@ -247,5 +244,8 @@ mod tests {
         (0..300).for_each(|_| newest.add(LogLevel::Info, &long));
         let read = texts(&follower.next().await.unwrap());
         assert!(read[0].starts_with("missed ") && read.len() > 50, "{}", read[0]);
+        let mut late = Follower::new(newest, &query("after=1"), draining.subscribe());
+        let first = texts(&late.next().await.unwrap());
+        assert!(first[0].starts_with("missed ") && first.len() > 50, "{}", first[0]);
     }
 }

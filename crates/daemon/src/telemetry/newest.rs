@@ -47,6 +47,13 @@ pub(super) struct Batch {
     pub(super) last: u64,
 }
 
+impl Batch {
+    /// Whether there is nothing to tell.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.missed == 0
+    }
+}
+
 impl Newest {
     /// Adds a line, without its colours and its line end.
     pub(super) fn add(&self, level: LogLevel, line: &str) {
@@ -60,12 +67,12 @@ impl Newest {
     }
 
     /// The last `most` lines of this level and graver ones, the oldest first.
-    pub(super) fn last(&self, most: usize, level: LogLevel) -> Vec<LogLine> {
+    pub(super) fn last(&self, most: usize, level: LogLevel) -> Batch {
         let held = self.lock();
         let newest = held.lines.iter().rev().filter(|line| line.level <= level).take(most);
         let mut lines: Vec<LogLine> = newest.cloned().collect();
         lines.reverse();
-        lines
+        Batch { lines, missed: 0, last: held.last }
     }
 
     /// At most `most` lines after the number, of this level and graver ones. A number that is not reached yet is from
@@ -152,9 +159,9 @@ mod tests {
         newest.add(LogLevel::Info, "\u{1b}[2m12:00\u{1b}[0m \u{1b}[1;32mINFO\u{1b}[0m a\n");
         newest.add(LogLevel::Warn, "b\n");
         newest.add(LogLevel::Debug, "c\n");
-        assert_eq!(texts(&newest.last(10, LogLevel::Trace)), ["12:00 INFO a", "b", "c"]);
-        assert_eq!(texts(&newest.last(1, LogLevel::Info)), ["b"]);
-        assert_eq!(newest.last(10, LogLevel::Warn)[0].n, 2);
+        assert_eq!(texts(&newest.last(10, LogLevel::Trace).lines), ["12:00 INFO a", "b", "c"]);
+        assert_eq!(texts(&newest.last(1, LogLevel::Info).lines), ["b"]);
+        assert_eq!(newest.last(10, LogLevel::Warn).lines[0].n, 2);
     }
 
     #[test]
@@ -173,7 +180,7 @@ mod tests {
     fn a_long_line_is_cut_between_characters() {
         let newest = Newest::default();
         newest.add(LogLevel::Info, &"é€".repeat(LONGEST));
-        let text = &newest.last(1, LogLevel::Info)[0].text;
+        let text = &newest.last(1, LogLevel::Info).lines[0].text;
         assert!(text.ends_with('…') && text.len() <= LONGEST + 3, "{}", text.len());
     }
 

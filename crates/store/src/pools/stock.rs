@@ -36,7 +36,7 @@ impl Stock {
     /// full.
     pub fn refilled(limit: u64, level: Option<Level>, passed_ms: u64) -> Self {
         let full = parts(limit);
-        let more = signed(passed_ms).saturating_mul(signed(limit).min(full));
+        let more = signed(passed_ms).saturating_mul(signed(limit));
         let level = level.map_or(full, |Level(before)| before.saturating_add(more).min(full));
         Self::Rate { limit, level: Level(level) }
     }

@@ -183,11 +183,18 @@ impl ResponseStore for PostgresStore {
     }
 
     fn forget_item(&self, owner: &KeyId, id: &str, item: &str) -> Result<bool, StoreError> {
-        let delete = "DELETE FROM conversation_items WHERE conversation = $1 AND id = $3
-            AND EXISTS (SELECT FROM conversations WHERE id = $1 AND owner = $2)";
-        let mut which = one(owner, id);
-        which.push(Box::new(text(item)));
-        Ok(self.change(delete, which)? > 0)
+        // It locks the conversation before its items, as all changes do.
+        let find = "SELECT FROM conversations WHERE id = $1 AND owner = $2 FOR UPDATE";
+        let delete = "WITH gone AS (DELETE FROM conversation_items WHERE conversation = $1 AND id = $2
+                RETURNING octet_length(id) + octet_length(json) AS bytes)
+            UPDATE conversations SET size = size - gone.bytes FROM gone WHERE conversations.id = $1";
+        let (owner, id, item) = (text(owner.as_str()), text(id), text(item));
+        self.write(async move |transaction| {
+            if transaction.query_opt(find, &[&id, &owner]).await?.is_none() {
+                return Ok(false);
+            }
+            Ok(transaction.execute(delete, &[&id, &item]).await? > 0)
+        })
     }
 
     fn forget_kept_before(&self, at: u64) -> Result<u64, StoreError> {

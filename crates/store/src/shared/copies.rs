@@ -23,9 +23,17 @@ impl SharedStore {
     pub fn changed_keys(&self) -> Result<Changes<KeyRecord>, StoreError> {
         let since = self.seen().keys;
         let (changes, revision) = self.note(self.database.changed_keys(since))?;
-        let is_copied = self.own.copy_keys(&changes).is_ok();
+        let is_copied = self.copy_keys(&changes).is_ok();
         self.seen().keys = is_copied.then_some(revision);
         Ok(changes)
+    }
+
+    /// Copies keys. A key that the copy alone says is revoked stays so in it: until the database has that, too, the
+    /// copy is the only place on a disk.
+    fn copy_keys(&self, changes: &Changes<KeyRecord>) -> Result<(), StoreError> {
+        let mut copied = changes.clone();
+        revoke_again(&mut copied.records, &self.own.load_keys()?);
+        self.own.copy_keys(&copied)
     }
 
     /// The changes of invitations by other servers since the last call.

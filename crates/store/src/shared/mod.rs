@@ -63,6 +63,8 @@ pub struct SharedStore {
     source: String,
     /// How many rows of usage wait.
     waiting: AtomicU64,
+    /// Held while rows of usage come or go and are counted.
+    counting: Mutex<()>,
     /// Whether rows were added since the last wait for rows.
     rows: Arc<(Mutex<bool>, Condvar)>,
     /// The number of this run's last report about limits.
@@ -94,11 +96,23 @@ impl SharedStore {
         }
         let source = format!("{:032x}", rand::rng().random::<u128>());
         let ended = own.load_facts(ENDED)?.into_iter().map(|fact| fact.id).collect();
-        let (seen, ended) = (Mutex::default(), Mutex::new(ended));
+        let (seen, ended, counting) = (Mutex::default(), Mutex::new(ended), Mutex::default());
         let waiting = AtomicU64::new(own.sent_usage(i64::MIN)?);
         let (rows, batch) = (Arc::default(), AtomicUsize::new(unsent::BATCH));
         let (reports, servers) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Self { database, own, seen, ended, source, waiting, rows, reports, servers, batch })
+        Ok(Self {
+            database,
+            own,
+            seen,
+            ended,
+            source,
+            waiting,
+            counting,
+            rows,
+            reports,
+            servers,
+            batch,
+        })
     }
 
     /// Where the database is, without its secrets.

@@ -27,7 +27,7 @@ pub struct Delivery {
     pub taken: usize,
     /// Rows that the database refuses for what is in them. They are dropped.
     pub refused: usize,
-    /// How many rows of usage still wait.
+    /// How many rows still wait, of usage and of the audit log.
     pub left: u64,
 }
 
@@ -58,22 +58,29 @@ impl SharedStore {
 
     fn send_some(&self, batch: usize) -> Result<Delivery, StoreError> {
         let actions = self.own.waiting_actions(batch)?;
-        let mut sent = self.hand_over(&actions, |rows| self.database.take_actions(rows))?;
-        if let Some(last) = actions.last() {
-            self.own.sent_actions(last)?;
-        }
+        let of_actions = self.hand_over(&actions, |rows| self.database.take_actions(rows))?;
+        let sent_actions = |last| self.own.sent_actions(last);
+        let actions_left = actions.last().map_or(Ok(0), sent_actions)?;
         let usage = self.own.waiting_usage(batch)?;
         let of_usage = self.hand_over(&usage, |rows| self.database.take_usage(rows))?;
-        sent = Delivery {
-            taken: sent.taken + of_usage.taken,
-            refused: sent.refused + of_usage.refused,
-            left: 0,
-        };
-        if let Some(last) = usage.last() {
-            sent.left = self.own.sent_usage(last)?;
-        }
-        self.waiting.store(sent.left, Ordering::Relaxed);
-        Ok(sent)
+        let usage_left = usage.last().map_or(Ok(0), |last| self.sent_usage(last))?;
+        Ok(Delivery {
+            taken: of_actions.taken + of_usage.taken,
+            refused: of_actions.refused + of_usage.refused,
+            left: actions_left + usage_left,
+        })
+    }
+
+    /// Takes rows of usage off the file that were sent. Returns how many still wait.
+    fn sent_usage(&self, last: i64) -> Result<u64, StoreError> {
+        let _counting = self.counting();
+        let left = self.own.sent_usage(last)?;
+        self.waiting.store(left, Ordering::Relaxed);
+        Ok(left)
+    }
+
+    fn counting(&self) -> MutexGuard<'_, ()> {
+        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has the database take rows. If it refuses a batch for what is in it, the batch is halved until only the rows at
@@ -126,8 +133,10 @@ impl UsageStore for SharedStore {
         if entries.is_empty() {
             return Ok(());
         }
+        let counting = self.counting();
         self.own.queue_usage(&self.source, entries, MAX_WAITING)?;
         self.waiting.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        drop(counting);
         self.ring();
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! The table of keys.
 
 use base::{Budget, KeyId, KeyLimits, MoneyBudget, ResumeAnswers, RoomId};
-use rusqlite::{Row, Transaction, named_params, types::Type};
+use rusqlite::{Row, Transaction, named_params};
 
-use super::{SqliteStore, signed, unsigned};
+use super::{SqliteStore, parsed, signed, unsigned};
 use crate::{Changes, KeyDigest, KeyRecord, KeyStore, StoreError};
 
 impl SqliteStore {
@@ -99,12 +99,4 @@ fn save_key(transaction: &Transaction<'_>, key: &KeyRecord) -> rusqlite::Result<
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').filter(|line| !line.is_empty())
-}
-
-fn parsed<T>(text: &str) -> rusqlite::Result<T>
-where
-    T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
-{
-    let wrong = |error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error));
-    text.parse().map_err(wrong)
 }

@@ -29,12 +29,14 @@ mod workspace;
 
 use std::{
     path::{Path, PathBuf},
+    str::FromStr,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use rusqlite::{
-    Connection, OpenFlags, OptionalExtension, Params, Row, Transaction, TransactionBehavior, params,
+    Connection, OpenFlags, OptionalExtension, Params, Row, Transaction, TransactionBehavior,
+    params, types::Type,
 };
 use rusqlite_migration::{Error as MigrationError, MigrationDefinitionError, Migrations};
 
@@ -220,6 +222,15 @@ fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let reader = Connection::open_with_flags(path, flags)?;
     reader.busy_timeout(BUSY)?;
     Ok(reader)
+}
+
+/// A column's text as a value.
+fn parsed<T>(text: &str) -> rusqlite::Result<T>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    let wrong = |error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error));
+    text.parse().map_err(wrong)
 }
 
 /// A number from a column that only holds results of [`signed`].

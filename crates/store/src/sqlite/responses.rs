@@ -162,7 +162,15 @@ impl ResponseStore for SqliteStore {
     fn forget_item(&self, owner: &KeyId, id: &str, item: &str) -> Result<bool, StoreError> {
         let delete = "DELETE FROM conversation_items WHERE conversation = ?1 AND id = ?3
             AND EXISTS (SELECT 1 FROM conversations WHERE id = ?1 AND owner = ?2)";
-        Ok(self.change(delete, [id, owner.as_str(), item])? > 0)
+        let shrink = "UPDATE conversations SET size = size - (
+                SELECT COALESCE(SUM(octet_length(id) + octet_length(json)), 0)
+                FROM conversation_items WHERE conversation = ?1 AND id = ?3)
+            WHERE id = ?1 AND owner = ?2";
+        let which = [id, owner.as_str(), item];
+        self.write(|transaction| {
+            transaction.execute(shrink, which)?;
+            Ok(transaction.execute(delete, which)? > 0)
+        })
     }
 
     fn forget_kept_before(&self, at: u64) -> Result<u64, StoreError> {

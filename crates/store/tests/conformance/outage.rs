@@ -100,6 +100,30 @@ fn what_was_revoked_or_ended_without_the_database_stays_so() {
 }
 
 #[test]
+fn revocations_outlive_a_server_that_ends_before_it_has_written_them() {
+    let mut server = PostgresServer::start();
+    let (url, directory) = (database(&server), tempfile::tempdir().unwrap());
+    let store = open(&url, directory.path());
+    let revoked = [key("k-1", 1, 1), key("k-2", 2, 2)].map(|record| {
+        store.save_key(&record).unwrap();
+        KeyRecord { revoked: Some(9), ..record }
+    });
+    store.load_keys().unwrap();
+    server.kill();
+    for record in &revoked {
+        assert!(store.save_key(record).unwrap_err().is_unavailable());
+    }
+    server.run();
+    let read = until_it_is_back(&store, || store.changed_keys());
+    assert!(read.whole && read.records.iter().all(|record| record.revoked.is_none()));
+    drop(store);
+    let restarted = open(&url, directory.path());
+    assert_eq!(restarted.load_keys().unwrap(), revoked);
+    let elsewhere = tempfile::tempdir().unwrap();
+    assert_eq!(open(&url, elsewhere.path()).load_keys().unwrap(), revoked, "written");
+}
+
+#[test]
 fn a_page_session_that_was_ended_without_the_database_stays_so_after_a_restart() {
     let mut server = PostgresServer::start();
     let (url, directory) = (database(&server), tempfile::tempdir().unwrap());

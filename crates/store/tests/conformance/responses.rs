@@ -176,6 +176,13 @@ fn the_conversations_that_were_not_used_for_the_longest_time_make_room() {
         let small = KeptBounds { bytes: 10, ..ALL };
         assert!(store.add_items(&a, "c3", &items(&["x"]), 5, small).unwrap());
         assert_eq!((there("c1"), there("c3")), (false, true));
+        store.save_conversation(&conversation("c4", "b", 1), &items(&["x", "y"]), ALL).unwrap();
+        for item in ["x", "y"] {
+            assert!(store.forget_item(&KeyId::from("b"), "c4", item).unwrap());
+        }
+        store.save_conversation(&conversation("c5", "b", 2), &[], small).unwrap();
+        let is_there = store.find_conversation(&KeyId::from("b"), "c4").unwrap().is_some();
+        assert!(is_there, "deleted items take no place");
     });
 }
 

@@ -44,6 +44,20 @@ fn rows_wait_as_they_are_in_their_order_and_by_their_source_also_after_a_restart
 }
 
 #[test]
+fn a_row_of_a_newer_version_with_an_unknown_endpoint_holds_no_other_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = opened(&directory);
+    let rows: Vec<_> = (0..3).map(|at| entry(at, "a", "m", (1, 1))).collect();
+    store.queue_usage("run", &rows, 9).unwrap();
+    let file = rusqlite::Connection::open(directory.path().join("shared.db")).unwrap();
+    file.execute("UPDATE unsent_usage SET api = '/v9/new' WHERE number = 2", []).unwrap();
+    let waiting: Vec<UsageEntry> =
+        store.waiting_usage(9).unwrap().rows.into_iter().map(|(_, row)| row).collect();
+    let counted = UsageEntry { endpoint: base::Endpoint::ChatCompletions, ..rows[1].clone() };
+    assert_eq!(waiting, [rows[0].clone(), counted, rows[2].clone()]);
+}
+
+#[test]
 fn no_more_rows_wait_than_the_bound() {
     let directory = tempfile::tempdir().unwrap();
     let store = opened(&directory);

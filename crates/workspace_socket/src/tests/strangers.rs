@@ -70,7 +70,7 @@ async fn an_empty_token_stands_for_the_session_of_the_page() {
     let (_, key) = kit.key(KeyScope::WorkspaceRead);
     let (keys, now) = (&kit.workspace.keys, Moment::now());
     let holder = keys.holder(&key, now).unwrap();
-    let (_, session) = keys.page_sessions().create(&holder, "Firefox", None, now).unwrap();
+    let session = keys.page_sessions().create(&holder, "Firefox", None, now).unwrap().text;
     for (session, token, success) in [
         (Some(session.clone()), "", true),
         (Some(session), "wrong", false),
@@ -196,10 +196,10 @@ async fn a_page_session_that_is_revoked_closes_what_it_has_opened_and_no_more() 
     let (keys, now) = (&kit.workspace.keys, Moment::now());
     let (sessions, holder) = (keys.page_sessions(), keys.holder(&key, now).unwrap());
     let opened = async || {
-        let (session, text) = sessions.create(&holder, "Firefox", None, now).unwrap();
-        let mut page = kit.page(FAR, Some(text));
+        let new = sessions.create(&holder, "Firefox", None, now).unwrap();
+        let mut page = kit.page(FAR, Some(new.text));
         page.ask(json!({"type": "auth", "token": ""}), "auth_result").await;
-        (session, page)
+        (new.session, page)
     };
     let [(revoked, first), (_, mut second)] = [opened().await, opened().await];
     sessions.revoke(revoked.id().as_str()).unwrap();

@@ -106,8 +106,10 @@ impl SharedLimits {
     }
 
     pub(crate) fn settle(self: &std::sync::Arc<Self>, job: JobId, used: Charge, now: Moment) {
-        self.lock().settle(job, used, now, &self.desk);
-        self.list();
+        let is_known = self.lock().settle(job, used, now, &self.desk);
+        if is_known {
+            self.list();
+        }
     }
 
     /// Changes the limits; what is in flight and held goes on to count.

@@ -276,7 +276,8 @@ impl Slice {
             false => 0,
         };
         let remaining = match self.used_up_until.is_some_and(|until| now < until) {
-            true => u64::try_from(self.available()).unwrap_or(0),
+            // It may hold more than the limit, if that was lowered since.
+            true => u64::try_from(self.available()).unwrap_or(0).min(limit),
             false => left.saturating_add(back).min(limit).saturating_sub(used),
         };
         let reset = match self.limit.measure.is_rate() {

@@ -95,9 +95,15 @@ impl Slices {
         self.slices.iter_mut().for_each(Slice::let_go);
     }
 
-    /// Settles a job with what it used. An unknown job is skipped.
-    pub(super) fn settle(&mut self, job: JobId, used: Charge, now: Moment, pools: &impl PoolView) {
-        let Some(charge) = self.open.remove(&job) else { return };
+    /// Settles a job with what it used. Returns whether it is known: another one is skipped.
+    pub(super) fn settle(
+        &mut self,
+        job: JobId,
+        used: Charge,
+        now: Moment,
+        pools: &impl PoolView,
+    ) -> bool {
+        let Some(charge) = self.open.remove(&job) else { return false };
         self.turn(now, pools);
         for slice in &mut self.slices {
             let measure = slice.limit.measure;
@@ -107,6 +113,7 @@ impl Slices {
                 _ => slice.settle(amount(measure, charge), amount(measure, used)),
             }
         }
+        true
     }
 
     /// Notes that other servers need what is not used here.

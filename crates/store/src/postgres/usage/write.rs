@@ -33,7 +33,7 @@ const ADD_TO_DAYS: &str = "INSERT INTO usage_days AS old
         estimated = old.estimated + excluded.estimated, errors = old.errors + excluded.errors,
         cost = old.cost + excluded.cost";
 
-/// Deletes rows, and subtracts them from the sums of their days.
+/// Deletes rows, and subtracts them from the sums of their days, which it locks in the order of [`ADD_TO_DAYS`].
 const FORGET: &str = "WITH gone AS (DELETE FROM usage WHERE id IN
             (SELECT id FROM usage WHERE at < $1 ORDER BY at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
         RETURNING at / 86400000 AS day, key, model, COALESCE(provider, '') AS provider, api, prompt_tokens,
@@ -42,12 +42,15 @@ const FORGET: &str = "WITH gone AS (DELETE FROM usage WHERE id IN
             SUM(completion_tokens) AS completion_tokens, SUM(estimated::INT) AS estimated,
             SUM((outcome NOT IN ('answered', 'client_gone'))::INT) AS errors, SUM(cost) AS cost
         FROM gone GROUP BY day, key, model, provider, api),
+    locked AS (SELECT 1 FROM usage_days WHERE (day, key, model, provider, api) IN
+            (SELECT day, key, model, provider, api FROM less)
+        ORDER BY day, key COLLATE \"C\", model COLLATE \"C\", provider COLLATE \"C\", api COLLATE \"C\" FOR UPDATE),
     changed AS (UPDATE usage_days AS old SET requests = old.requests - less.requests,
             prompt_tokens = old.prompt_tokens - COALESCE(less.prompt_tokens, 0),
             completion_tokens = old.completion_tokens - COALESCE(less.completion_tokens, 0),
             estimated = old.estimated - less.estimated, errors = old.errors - less.errors,
             cost = old.cost - COALESCE(less.cost, 0)
-        FROM less WHERE (old.day, old.key, old.model, old.provider, old.api)
+        FROM less, (SELECT COUNT(*) FROM locked) AS all_locked WHERE (old.day, old.key, old.model, old.provider, old.api)
             = (less.day, less.key, less.model, less.provider, less.api))
     SELECT COUNT(*) FROM gone";
 

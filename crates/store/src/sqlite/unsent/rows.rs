@@ -1,11 +1,9 @@
 //! The tables of rows that wait: how a row is written and read.
 
-use std::str::FromStr;
-
 use base::{Endpoint, KeyId, ModelName, Money};
-use rusqlite::{Row, ToSql, types::Type};
+use rusqlite::{Row, ToSql};
 
-use super::super::{signed, unsigned};
+use super::super::{parsed, signed, unsigned};
 use crate::{Action, UsageEntry};
 
 pub(super) const INSERT_USAGE: &str = "INSERT INTO unsent_usage (source, at, job, key, model, served_model, provider,
@@ -51,7 +49,7 @@ pub(in crate::sqlite) fn usage(row: &Row<'_>) -> rusqlite::Result<UsageEntry> {
         model: ModelName::from(text("model")?),
         served_model: row.get::<_, Option<String>>("served_model")?.map(ModelName::from),
         provider: row.get::<_, Option<String>>("provider")?.map(Into::into),
-        endpoint: endpoint(&text("api")?)?,
+        endpoint: endpoint(&text("api")?),
         outcome: text("outcome")?.into(),
         status: row.get("status")?,
         prompt_tokens: maybe("prompt_tokens")?,
@@ -82,19 +80,9 @@ pub(in crate::sqlite) fn action(row: &Row<'_>) -> rusqlite::Result<Action> {
     })
 }
 
-/// The endpoint of a path. Where several share a path, the first of them stands for all, as in the ledger.
-fn endpoint(path: &str) -> rusqlite::Result<Endpoint> {
-    let unknown = || {
-        let words = format!("{path} is no endpoint");
-        rusqlite::Error::FromSqlConversionFailure(0, Type::Text, words.into())
-    };
-    Endpoint::of_path(path).ok_or_else(unknown)
-}
-
-fn parsed<T>(text: &str) -> rusqlite::Result<T>
-where
-    T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
-{
-    let wrong = |error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error));
-    text.parse().map_err(wrong)
+/// The endpoint of a path. Where several share a path, the first of them stands for all, as in the ledger. A newer
+/// version may have left a row with a path that this one does not know: it counts as chat, so that its tokens and its
+/// cost are not lost, and the rows behind it are not held up.
+fn endpoint(path: &str) -> Endpoint {
+    Endpoint::of_path(path).unwrap_or(Endpoint::ChatCompletions)
 }

@@ -105,3 +105,25 @@ fn headers_tell_what_all_servers_have_left() {
     assert_eq!((gauge.limit, gauge.remaining), (1_000, 900));
     assert!(gauge.reset <= Duration::from_secs(31 * 24 * 3_600) && standing.requests.is_none());
 }
+
+#[test]
+fn a_gauge_shows_no_more_than_a_limit_that_was_lowered() {
+    use std::time::Instant;
+
+    use store::pools::{Answer, PoolId};
+
+    use super::super::{
+        share::Contact,
+        slice::{Limit, Slice},
+    };
+    let (now, measure) = (Instant::now(), Measure::Tokens);
+    let contact = Contact { free: 100, servers: 1, at: now };
+    let mut slice = Slice::new(Limit { measure, most: 100, period: (0, 0) }, contact);
+    let pool = PoolId { key: "k".into(), measure, began_ms: 0 };
+    let used_up =
+        Answer { pool, granted: 100, settled: 0, free: 0, idle: 0, short: true, next_ms: None };
+    slice.answered(&used_up, 1, now);
+    slice.limit.most = 10;
+    let gauge = slice.gauge(now, Duration::ZERO);
+    assert_eq!((gauge.limit, gauge.remaining, gauge.reset), (10, 10, Duration::ZERO));
+}

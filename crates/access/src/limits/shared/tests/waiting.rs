@@ -6,7 +6,11 @@ use base::{JobId, KeyLimits};
 use store::pools::{Answer, Answers, Report};
 
 use super::super::{Desk, MOST_WAITING, SharedLimits};
-use crate::{limits::Limited, moment::Moment, prices::Charge};
+use crate::{
+    limits::{Limited, Limits},
+    moment::Moment,
+    prices::Charge,
+};
 
 fn shared(most: u32) -> (Desk, Arc<SharedLimits>) {
     let desk = Desk::new(1, Vec::new());
@@ -114,4 +118,32 @@ async fn no_more_than_the_bound_wait() {
         one.await.unwrap().unwrap_err();
     }
     assert!(began.elapsed().as_millis() >= 1_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_ran_while_its_key_became_unlimited_is_settled() {
+    let desk = Desk::new(1, Vec::new());
+    let one = KeyLimits { concurrent: Some(1), ..KeyLimits::default() };
+    let admit = async |limits: Limits, number| {
+        let asking = limits.admit(job(number), Charge::default(), Moment::now());
+        let answering = async {
+            for _ in 0..9 {
+                desk.work().await;
+                let reports = desk.reports(Moment::now(), false).unwrap_or_default();
+                give(&desk, &reports, 1);
+                tokio::task::yield_now().await;
+            }
+        };
+        let admitted = tokio::select! {
+            admitted = asking => admitted.is_ok(),
+            () = answering => false,
+        };
+        (limits, admitted)
+    };
+    let (limits, admitted) = admit(Limits::shared(&"k".into(), one, &desk), 1).await;
+    assert!(admitted);
+    let unlimited = limits.changed(KeyLimits::default(), Moment::now());
+    unlimited.settle(job(1), Charge::default(), Moment::now());
+    let (_, admitted) = admit(unlimited.changed(one, Moment::now()), 2).await;
+    assert!(admitted, "its place is free");
 }
