@@ -139,7 +139,7 @@ fn behind_placeholders(arguments: &str) -> Option<&str> {
     }
 }
 
-/// The last of some empty objects, or its beginning. What came before gives way to it. Of a long one the white space
+/// The last of some empty objects, or its beginning. It replaces the earlier ones. Of a long one the white space
 /// is left out, so that an endless one takes no memory.
 fn last_placeholder(empty: &str) -> String {
     let last = &empty[empty.rfind('{').unwrap_or(empty.len())..];
@@ -313,7 +313,7 @@ mod tests {
         for pieces in [["{}", "{}"], ["{", "}"], ["{", "\n"], [" ", "\n"], ["{}", "\n "]] {
             let mut arguments = Arguments::default();
             for at in 0..10_000 {
-                // An object within an object is none of these.
+                // A second `{` would begin real arguments.
                 let piece = if pieces == ["{", "\n"] && at > 0 { "\n" } else { pieces[at % 2] };
                 assert_eq!(arguments.take(piece), "", "{pieces:?}");
                 assert!(arguments.empty.len() <= MAX_EMPTY, "{pieces:?}");
