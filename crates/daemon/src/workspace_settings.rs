@@ -1,6 +1,6 @@
 //! The settings of the workspace: their defaults and checks.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -117,6 +117,8 @@ fn bound(given: Option<u32>, usual: Option<u32>) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn of(file: &str) -> anyhow::Result<Option<Settings>> {

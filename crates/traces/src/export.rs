@@ -204,7 +204,7 @@ impl Export {
                 tracing::warn!(%why, "the collector of traces takes no spans: they are dropped");
             }
             Ok(()) if self.has_warned => {
-                tracing::info!("the collector of traces takes spans again")
+                tracing::info!("the collector of traces takes spans again");
             }
             _ => {}
         }

@@ -240,7 +240,8 @@ async fn who_watches_all_rooms_sees_no_more_once_the_key_or_the_page_session_has
     let (sessions, holder) =
         (kit.keys.page_sessions(), kit.keys.holder(text.expose(), Moment::now()).unwrap());
     let begin = || sessions.create(&holder, "", None, Moment::now()).unwrap();
-    let [(ending, one), (_, other)] = [begin(), begin()];
+    let [one, other] = [begin(), begin()];
+    let (ending, one, other) = (one.session, one.text, other.text);
     let watch = async |credential: &str| {
         let mut request = from_afar(get("/events"));
         request.headers_mut().insert("x-api-key", credential.parse().unwrap());
