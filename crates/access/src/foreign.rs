@@ -32,7 +32,7 @@ impl Foreign {
         is_from_here.then(|| Self::of(rules, uri, headers)).flatten()
     }
 
-    /// What [`Foreign::of_local`] says, of a request from any machine.
+    /// The same as [`Foreign::of_local`], for a request from any machine.
     pub fn of(rules: &LocalRules, uri: &Uri, headers: &HeaderMap) -> Option<Self> {
         let origin = headers.get(header::ORIGIN).filter(|_| !rules.takes_page(uri, headers));
         let origin = origin.and_then(|origin| origin.to_str().ok()).map(quoted);
@@ -40,7 +40,7 @@ impl Foreign {
         (origin.is_some() || host.is_some()).then_some(Self { origin, host })
     }
 
-    /// What is not allowed, in words for people: the page, the host or both.
+    /// The page, the host or both that are not allowed, in words for people.
     pub fn reason(&self) -> String {
         let page =
             |origin: &str| format!("pages of {origin} may not use this server without an API key");

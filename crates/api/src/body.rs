@@ -43,7 +43,7 @@ impl std::fmt::Display for BrokenOff {
 
 impl std::error::Error for BrokenOff {}
 
-/// What a poll for the next frame of a body returns.
+/// The result of a poll for the next frame of a body.
 pub(crate) type Polled = Poll<Option<Result<Frame<Bytes>, BrokenOff>>>;
 
 pub(crate) struct AnswerBody {
@@ -61,7 +61,7 @@ pub(crate) struct AnswerBody {
     done: bool,
 }
 
-/// What the delivery of an answer needs beside the answer itself.
+/// The things that the delivery of an answer needs beside the answer itself.
 pub(crate) struct Delivery {
     /// Present while the client has a head of this server, and the provider's has not come yet.
     pub(crate) early: Option<Early>,

@@ -129,7 +129,7 @@ struct Incoming<'a> {
     held: HeldBody<'a>,
 }
 
-/// What became of a request that was read.
+/// The outcome of a request that was read.
 #[expect(clippy::large_enum_variant, reason = "most are jobs, and none is kept")]
 enum Intake {
     /// A job.

@@ -1,4 +1,4 @@
-//! What every backend can do, whatever its kind.
+//! The abilities of every backend, whatever its kind.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-/// What was waited for when a deadline passed.
+/// The part of an exchange that was waited for when a deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// The connection.

@@ -58,7 +58,8 @@ impl Strangers {
 }
 
 /// Forgets the address that is missed least: one without failures in the window, or else the one
-/// with the fewest, and of these the oldest. So many addresses do not lift the limit of another.
+/// with the fewest, and of these the oldest. Thus a great number of addresses does
+/// not lift the limit of another.
 fn forget_one(failures: &mut BTreeMap<ClientAddress, VecDeque<Instant>>) {
     let now = Instant::now();
     let worth = |of_address: &VecDeque<Instant>| {

@@ -99,7 +99,7 @@ fn check(settings: &Settings) -> anyhow::Result<()> {
     if let Some((name, _)) = bounds.iter().find(|(_, bound)| *bound == 0) {
         bail!("{name} in [workspace] must be over 0");
     }
-    // Whoever may type into a session of root would be root.
+    // A user who may type into a session of root would be root.
     if settings.run_as.iter().any(|user| user == "root") {
         return Err(anyhow::anyhow!("root is in it")).context("in run_as_users of [workspace]");
     }

@@ -37,7 +37,7 @@ pub struct Config {
     /// How often a job may be requeued for one model: so it is tried at most once more than this.
     /// The count starts again with each fallback.
     pub max_requeue_count: u32,
-    /// How long a job whose answer broke off may wait for a provider that resumes it; counted anew
+    /// How long a job whose answer broke off may wait for a provider that resumes it; counted again
     /// for each break.
     pub resume_timeout: Duration,
     /// How often an answer may break off and be resumed.

@@ -81,7 +81,7 @@ pub(crate) struct Waits {
     total: Duration,
 }
 
-/// What a job demands of its provider, for one of its targets.
+/// The demands of a job on its provider, for one of its targets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Demand<'a> {
     pub(crate) job: &'a Job,

@@ -195,7 +195,7 @@ impl Provider {
         self.models.iter().filter(move |model| !all || model.is_wildcard())
     }
 
-    /// What separates the jobs that it might take from others.
+    /// The endpoints and the distance, which separate the jobs that it might take from others.
     pub(crate) fn reach(&self) -> Reach {
         Reach { endpoints: self.endpoints, distance: self.distance }
     }

@@ -64,7 +64,7 @@ impl Readiness {
     /// Records that it is time to try again.
     pub(crate) fn try_again(&mut self) {
         // The backend stays unready until an answer. If each try counted as the end of the absence,
-        // jobs' waits would begin anew each time.
+        // jobs' waits would begin again each time.
         if let State::Waiting(why) = self.state {
             self.state = State::Trying(why);
         }

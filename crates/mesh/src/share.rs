@@ -132,7 +132,7 @@ pub(crate) struct Gate {
     running: u32,
 }
 
-/// What one peer has used.
+/// The use by one peer.
 #[derive(Debug, Clone, Copy, Default)]
 struct PeerUsage {
     running: u32,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::settings::Rate;
 
-/// What is left of a [`Rate`].
+/// The rest of a [`Rate`] that may still be used.
 ///
 /// A limiter of `governor` would not do: it admits or refuses, but a frame that was already read
 /// must be passed on, even if it is larger than a whole burst. Also, `governor` counts in whole

@@ -1,4 +1,4 @@
-//! What each other member has noted, as far as this member knows.
+//! The content that each other member has noted, as far as this member knows.
 
 use std::collections::BTreeMap;
 

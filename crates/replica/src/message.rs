@@ -91,7 +91,7 @@ pub struct Digest {
     pub claims: Vec<ClaimOf>,
 }
 
-/// What a digest's sender knows of another member.
+/// The knowledge that a digest's sender has of another member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimOf {
     /// The other member.

@@ -30,7 +30,7 @@ pub trait Record: Send {
     /// As [`Record::pass`].
     fn end(&mut self) -> Result<Bytes, Unreadable>;
 
-    /// What is missing of the answer. Finding that out reads all that has passed, so it is only
+    /// The missing rest of the answer. Finding that out reads all that has passed, so it is only
     /// called for an answer that has broken off.
     fn rest(&mut self) -> Rest;
 

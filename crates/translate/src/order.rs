@@ -37,7 +37,7 @@ struct Round<T> {
 /// The messages in the order that providers demand.
 pub(crate) fn in_order<T: OrderedMessage>(messages: Vec<T>) -> Vec<T> {
     let mut rounds: Vec<Round<T>> = Vec::with_capacity(messages.len());
-    // Some backends begin to count ids anew with each answer, so of several calls with one id, the
+    // Some backends count ids from the start in each answer, so of several calls with one id, the
     // latest counts.
     let mut latest: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
     for message in messages {

@@ -73,7 +73,7 @@ impl OrderedMessage for Turn<'_> {
     }
 }
 
-/// Gives each call and its result a valid, unique id. Some backends begin to count ids anew with each
+/// Gives each call and its result a valid, unique id. Some backends count ids from the start in each
 /// answer, so an id that came before gets a number.
 fn give_own_ids<'a>(turns: &mut [Turn<'a>], fit: fn(Cow<'a, str>) -> Cow<'a, str>) {
     let mut taken = HashMap::new();

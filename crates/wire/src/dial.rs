@@ -254,11 +254,11 @@ async fn beginning(mut body: Incoming) -> Vec<u8> {
 /// Stands for the body of a refusal that is a web page, which is of no use at a terminal.
 pub const PAGE: &str = "(a web page)";
 
-/// What a proxy in front of a server must do for links.
+/// The advice about a proxy in front of a server: it must let links through.
 const PASS_ON: &str = "a proxy in front of the server has to pass the WebSocket upgrade on: its headers \
                        `Upgrade` and `Connection`";
 
-/// What a status other than 101 means in a server's answer to a WebSocket handshake.
+/// The meaning of a status other than 101 in a server's answer to a WebSocket handshake.
 fn refusal_words(status: StatusCode, body: &str) -> String {
     let told = if body.is_empty() { status.to_string() } else { format!("{status} {body}") };
     let nothing = body.is_empty() || body == PAGE;

@@ -29,7 +29,7 @@ const SMALL_BOUND: usize = 8 * 1024 * 1024;
 /// The approximate memory of a queued frame beside its payload, in bytes.
 const OVERHEAD: usize = 256;
 
-/// What a waiting source counts for in these bounds, in bytes: about its own memory. The message
+/// The bytes that a waiting source counts for in these bounds: about its own memory. The message
 /// that a source is cut from does not count. The caller that queues the source must bound that
 /// message.
 const SOURCE: usize = 256;

@@ -91,9 +91,9 @@ pub fn client_config() -> io::Result<Arc<ClientConfig>> {
 }
 
 /// The TLS configuration of a client that knows a server's certificate by its fingerprint. The certificate may have
-/// any name and any issuer, and may have expired: whoever holds its key is the intended server. A server that is
-/// called by a name may show another certificate instead, if this machine trusts that one for the name. For
-/// certificates from authorities are replaced regularly, often with new keys.
+/// any name and any issuer, and may have expired: the holder of its key is the intended server. A server
+/// that is called by a name may show another certificate instead, if this machine trusts that one for the
+/// name. For certificates from authorities are replaced regularly, often with new keys.
 ///
 /// # Errors
 /// When TLS cannot be used at all.

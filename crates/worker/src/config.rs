@@ -116,7 +116,8 @@ pub struct LendEngines {
 }
 
 impl Lend {
-    /// What distinguishes it from other backends: its URL, `demo`, or the program that serves its models.
+    /// The place that distinguishes it from other backends: its URL, `demo`, or the program that serves
+    /// its models.
     pub fn place(&self) -> &str {
         match self {
             Self::Http(config) => &config.url,

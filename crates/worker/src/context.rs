@@ -1,4 +1,4 @@
-//! What all links of one backend to one server share.
+//! The state and settings that all links of one backend to one server share.
 
 use std::{error::Error, sync::Arc, time::Duration};
 

@@ -16,7 +16,7 @@ const AT_ONCE: usize = 32;
 
 /// A protocol on one established link. If a method returns an [`Outcome`], the link ends with it.
 pub(crate) trait Codec {
-    /// What the protocol waits for beside frames, such as the end of a job.
+    /// The event that the protocol waits for beside frames, such as the end of a job.
     type Event;
 
     /// Waits for the next event. Cancel safe.

@@ -23,7 +23,7 @@ impl Failures {
         (is_new || is_third_doubled(self.count)).then_some(self.count)
     }
 
-    /// Begins to count anew, after a success.
+    /// Begins to count again, after a success.
     pub fn over(&mut self) {
         *self = Self::default();
     }

@@ -57,7 +57,7 @@ impl Job {
     }
 }
 
-/// What is left of a job whose answer is complete.
+/// The rest of a job whose answer is complete.
 struct Rest<'a> {
     /// The answer, if the backend has not ended it.
     body: Option<AnswerBody>,

@@ -29,7 +29,7 @@ use crate::{
     patience,
 };
 
-/// What a backend offers to servers.
+/// The offer of a backend to servers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offer {
     /// The models, by the names that consumers use.

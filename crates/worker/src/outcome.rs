@@ -39,7 +39,7 @@ pub(crate) enum Outcome {
     },
 }
 
-/// What follows the end of a link.
+/// The step that follows the end of a link.
 #[derive(Debug)]
 pub(crate) enum LinkEnd {
     /// The link should be dialled again.

@@ -1,4 +1,4 @@
-//! What can still be done with one invitation.
+//! The state of one invitation, and the reasons why no machine can join by it.
 
 use store::{InvitationRecord, StoreError};
 

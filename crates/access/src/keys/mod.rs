@@ -218,7 +218,7 @@ impl Keys {
         }
     }
 
-    /// What counts the use of keys that several servers share; `None`: this server counts alone.
+    /// The desk that counts the use of keys that several servers share; `None`: this server counts alone.
     pub fn desk(&self) -> Option<Desk> {
         self.live().desk.clone()
     }

@@ -130,7 +130,7 @@ impl Limits {
     }
 
     /// Other limits of the same key. If they are shared, what was used goes on to count; otherwise counting begins
-    /// anew.
+    /// again.
     pub(crate) fn changed(&self, limits: KeyLimits, now: Moment) -> Self {
         match &self.count {
             Count::Own(_) => Self::new(limits, now),

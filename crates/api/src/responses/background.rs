@@ -2,7 +2,8 @@
 //! into the store how far the response has come.
 //!
 //! The store decides. A client that cancels or deletes a response, perhaps at another server, changes it in the store.
-//! The task that makes the response looks there every few seconds; if it runs at the same server, it is told at once.
+//! The task that makes the response looks there every few seconds; if it runs at the same server, it
+//! learns of the change immediately.
 
 use std::{pin::pin, time::Duration};
 

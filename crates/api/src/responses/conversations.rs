@@ -149,7 +149,7 @@ fn new_items(members: &Members<'_>, before: usize) -> Result<Vec<ItemRecord>, Ap
     Ok(list.iter().map(|item| item_record(item.get())).collect())
 }
 
-/// The `metadata` of a request, checked and written anew as JSON.
+/// The `metadata` of a request, checked and written again as JSON.
 fn metadata(members: &Members<'_>) -> Result<Option<String>, ApiError> {
     let Some(raw) = members.get("metadata") else { return Ok(None) };
     let notes: Option<BTreeMap<String, String>> = serde_json::from_str(raw.get()).ok();

@@ -38,7 +38,7 @@ impl Default for Log {
     }
 }
 
-/// What a reader finds at its place.
+/// The state of the stream at a reader's place.
 enum Next {
     Events(Bytes),
     Nothing,

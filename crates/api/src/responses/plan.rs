@@ -38,7 +38,7 @@ pub(crate) const MAX_KEPT: usize = 16 * 1024 * 1024;
 /// The largest request whose response is kept, in bytes.
 pub(crate) const MAX_INPUT: usize = 32 * 1024 * 1024;
 
-/// What is done with a response beside sending it to the client.
+/// The handling of a response beside sending it to the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) state: ResponseState,

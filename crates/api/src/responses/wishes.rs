@@ -1,9 +1,9 @@
-//! What a request asks for in matters of stored responses. Pure.
+//! The wishes of a request in matters of stored responses. Pure.
 
 use super::{failure, items, members::Members};
 use crate::error::ApiError;
 
-/// What a request asks for in matters of stored responses.
+/// The wishes of a request in matters of stored responses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
     /// Whether the response is to be kept; `None` if the request does not say.

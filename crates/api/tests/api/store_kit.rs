@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// The most that is told and not read yet. What comes then is not told.
 const MOST_TOLD: usize = 256;
 
-/// What a [`ToldStore`] has done.
+/// An act of a [`ToldStore`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Done {
     /// It has written the end of a response that is made in the background, and says so only when it is let.

@@ -38,7 +38,7 @@ impl ServerKind {
 }
 
 /// How a server of this kind continues answers, by the version that it reports; `None` if it cannot, or does
-/// not tell. An older version ignores the request to continue and begins anew.
+/// not tell. An older version ignores the request to continue and begins the answer again.
 pub(super) fn continuation(kind: ServerKind, body: &[u8]) -> Option<Continuation> {
     let since = match kind {
         ServerKind::Vllm => [0, 6, 4],

@@ -30,7 +30,7 @@ enum Stage {
     Body(BodyReader),
 }
 
-/// What was read from some bytes.
+/// The parts of an answer that were read from some bytes.
 #[derive(Debug)]
 pub struct Fed {
     /// The head, once.

@@ -28,7 +28,7 @@ pub struct Head {
     pub(super) keeps: bool,
 }
 
-/// What some bytes begin with.
+/// The head that some bytes begin with.
 #[derive(Debug)]
 pub(super) enum Begin {
     /// An incomplete head.

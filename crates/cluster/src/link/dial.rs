@@ -60,7 +60,7 @@ pub(crate) enum DialFailure {
     Closed,
 }
 
-/// What is dialled.
+/// The address or the member that is dialled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
     /// A configured address. Its member is known once it was linked.
@@ -143,7 +143,7 @@ struct Failures {
     in_a_row: u32,
 }
 
-/// How many times in a row a failure must occur to be a warning. A passing failure is none:
+/// How many times in a row a failure must occur to be a warning. A passing failure is no warning:
 /// machines start and join at different moments.
 const LASTS: u32 = 5;
 

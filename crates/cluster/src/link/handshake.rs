@@ -35,7 +35,7 @@ pub(crate) struct Proven {
     pub(crate) token: Tag,
 }
 
-/// What the answering end chooses after it has read the other end's hello.
+/// The choice that the answering end makes after it has read the other end's hello.
 pub(crate) struct Choice {
     /// The secret that the other end proves, if it is not the expected one.
     pub(crate) other_secret: Option<PeerSecret>,

@@ -26,7 +26,7 @@ const BETWEEN_ANSWERS: Duration = Duration::from_secs(5);
 /// The most objects for which the time of the last answer is remembered.
 const REMEMBERED: usize = 4096;
 
-/// What a peer says about an object.
+/// The word of a peer about an object.
 #[derive(Debug, Clone)]
 pub(crate) enum Word {
     /// The object, as it is now.
@@ -35,7 +35,7 @@ pub(crate) enum Word {
     Gone(Key),
 }
 
-/// What remains to be done after a peer's words were taken in.
+/// The work that remains after a peer's words were taken in.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     /// Objects whose present state must be sent to the peer.

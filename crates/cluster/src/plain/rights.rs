@@ -17,7 +17,7 @@ pub(crate) struct Parties<'a> {
     pub(crate) peer: &'a str,
 }
 
-/// What follows from an offer.
+/// The consequence of an offer or a removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The version is known, or the peer has no say.
@@ -50,7 +50,7 @@ pub(crate) struct Adoption {
     pub(crate) answer: bool,
 }
 
-/// What follows from an offer. `leads` is the owner of the session that leads an offered team, if
+/// The verdict on an offer. `leads` is the owner of the session that leads an offered team, if
 /// that is known.
 pub(crate) fn offered(
     parties: Parties<'_>,
@@ -68,7 +68,7 @@ pub(crate) fn offered(
     }
 }
 
-/// What follows from a removal.
+/// The verdict on a removal.
 pub(crate) fn removed(parties: Parties<'_>, kind: Kind, known: Option<&Entry>) -> Verdict {
     match known {
         None => Verdict::Ignore,

@@ -112,7 +112,7 @@ pub(crate) struct StoredTokens {
     without: BTreeSet<NodeId>,
 }
 
-/// What becomes of the token in the settings.
+/// The state of the token in the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OfSettings {
     /// It is in use, or the settings name no token.

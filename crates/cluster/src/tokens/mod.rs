@@ -52,7 +52,7 @@ pub(crate) enum Heard {
     Taken(oneshot::Sender<()>),
 }
 
-/// What the renewal of the token needs.
+/// The state that the renewal of the token needs.
 pub(crate) struct Tokens {
     /// Held while the token changes.
     turn: Mutex<()>,

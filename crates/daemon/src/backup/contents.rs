@@ -25,7 +25,7 @@ const WORKSPACE_FILES: &str = "node.id";
 /// The directory with the output of the workspace's sessions.
 const HISTORY: &str = "history";
 
-/// What no backup has, in words for people.
+/// The content that no backup has, in words for people.
 pub const NOT_IN_IT: &str =
     "models and model engines, files that agents keep for themselves, the projects' own files";
 

@@ -6,7 +6,7 @@ pub const NETWORK: &str = "Network and TLS";
 pub const ACCESS: &str = "Keys and access";
 /// Sizes, times, and the choice of a worker.
 pub const LIMITS: &str = "Limits and time-outs";
-/// What is logged and recorded.
+/// Logs, and records of the usage.
 pub const LOGGING: &str = "Logging and usage";
 /// Rooms.
 pub const ROOMS: &str = "Rooms";

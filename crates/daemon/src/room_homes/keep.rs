@@ -68,7 +68,7 @@ impl Keeper {
         let connects = !self.is_connected && is_connected;
         self.is_connected = is_connected;
         if connects {
-            // The machine must have all records before it is told of the connection.
+            // The machine must have all records before the connection is reported to it.
             self.epochs.clear();
             self.look(now);
             self.machine.handle(now, Input::Connected);

@@ -221,7 +221,7 @@ pub(super) fn api(
     api
 }
 
-/// The models of other members of the workspace's cluster. The API and the workspace are told of them.
+/// The models of other members of the workspace's cluster. The API and the workspace get them.
 pub(super) fn cluster_models(
     api: &Api,
     keys: &Keys,

@@ -151,7 +151,7 @@ impl Planner {
         self.models.get(model)?.ttl_ends()
     }
 
-    /// What people see of a model; `None` for an unknown one.
+    /// The view that people have of a model; `None` for an unknown one.
     pub fn view(&self, model: &str) -> Option<View> {
         self.models.get(model).map(Model::view)
     }

@@ -11,7 +11,7 @@ use base::LoadState;
 use super::{FailureRules, Refusal, Rules, Spec};
 use crate::memory::Memory;
 
-/// What people see of a model.
+/// The view that people have of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// Whether it is loaded.

@@ -26,8 +26,8 @@ pub(crate) struct ServedModels {
 }
 
 impl ServedModels {
-    /// What this machine's own providers serve. Peers that are providers here are left out, since
-    /// they announce their models themselves.
+    /// The models of this machine's own providers, and their load. Peers that are providers here are
+    /// left out, since they announce their models themselves.
     pub(crate) fn of(status: &Status, share: &Share) -> Self {
         let own: Vec<_> = status.workers.iter().filter(|worker| is_own(worker)).collect();
         let sum = |of: fn(&WorkerStatus) -> u32| {

@@ -61,7 +61,7 @@ impl Roster {
         self.listed.remove(peer).is_some()
     }
 
-    /// What the mesh relay says about a peer.
+    /// The facts that the mesh relay gives about a peer.
     pub(super) fn who(&self, peer: &NodeId) -> RelayedPeer {
         match self.listed.get(peer) {
             Some(entry) => RelayedPeer { listed: true, warren: entry.warren },

@@ -5,7 +5,7 @@ use super::Failure;
 /// The longest refusal that may say so, in bytes.
 const LONGEST: u64 = 16 * 1024;
 
-/// What Ollama says while its runner reads the model.
+/// The message of Ollama while its runner reads the model.
 const OLLAMA: &str = "llm server loading model";
 
 /// Whether an answer of this status, with a body of this many announced bytes, may turn out to say that

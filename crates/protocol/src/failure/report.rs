@@ -19,7 +19,7 @@ pub fn body(path: &str, request_id: &str, failure: &JobFailure) -> String {
     }
 }
 
-/// What the last event of a stream depends on, gathered while the stream passes.
+/// The state on which the last event of a stream depends, gathered while the stream passes.
 #[derive(Debug, Clone, Default)]
 pub struct PassedStream {
     boundary: Boundary,

@@ -119,7 +119,7 @@ enum Token {
     Text(Text),
 }
 
-/// What each value counts towards the bound, besides its text, in bytes.
+/// The bytes that each value counts towards the bound, besides its text.
 const VALUE: usize = 32;
 /// How far one level near the top may exceed the bound, in bytes. Each level further up may exceed it by as much
 /// again.

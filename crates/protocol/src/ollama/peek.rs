@@ -24,7 +24,7 @@ use crate::{
     openai::{Edit, added, object_end, span, splice},
 };
 
-/// What matters of the request in a body before it becomes a job.
+/// The facts about the request in a body that matter before it becomes a job.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Peek {
     /// Whether it belongs to the node protocol.

@@ -44,7 +44,7 @@ impl Tally {
 /// How many bytes of JSON count as a token, by rule of thumb.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// What precedes an encoded file: a data URL in OpenAI's APIs, the key of a source in Anthropic's.
+/// The text before an encoded file: a data URL in OpenAI's APIs, the key of a source in Anthropic's.
 static FILES: LazyLock<[Finder<'static>; 2]> =
     LazyLock::new(|| [Finder::new(b";base64,"), Finder::new(b"\"data\"")]);
 

@@ -17,7 +17,7 @@ pub struct GeneratedCounter {
     position: Position,
     /// The last string that ended, up to its bound: a key, if a colon follows.
     last: Word,
-    /// What was read since the last string.
+    /// The content that was read since the last string.
     gap: Gap,
     line: Line,
     events: u64,

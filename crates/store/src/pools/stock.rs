@@ -1,4 +1,4 @@
-//! What is left of a pool, beside what servers hold.
+//! The stock that is left of a pool, beside the amount that servers hold.
 
 /// The parts in which a unit of a rate is counted: at one unit a minute, one whole part comes back each millisecond.
 pub const PARTS: i64 = 60_000;
@@ -22,7 +22,7 @@ pub enum Stock {
     Rate {
         /// The limit a minute.
         limit: u64,
-        /// What is left.
+        /// The level that is left.
         level: Level,
     },
 }

@@ -85,6 +85,6 @@ async fn drive(mut connection: Connection<Socket, Stream<Socket>>, bell: Arc<Bel
             bell.hear(said.payload());
         }
     }
-    // While there is no connection, changes are not heard. So whoever waits for one has to look.
+    // While there is no connection, changes are not heard. So a caller that waits for one has to look.
     bell.ring();
 }

@@ -81,7 +81,7 @@ impl Connections {
         let work: Work = Box::new(move |pool| {
             pool.answer(within, work, answer).map(move |()| drop(place)).boxed_local()
         });
-        // The queue has as many places as the semaphore, so it has room for whoever holds one.
+        // The queue has as many places as the semaphore, so it has room for each caller that holds one.
         self.work.try_send(work).map_err(|_| ended())?;
         answered.recv_timeout(within + GRACE).unwrap_or_else(|why| Err(unanswered(why, within)))
     }

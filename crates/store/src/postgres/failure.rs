@@ -47,7 +47,7 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
-/// Whether the database refuses a value that is to be written, for example because another row has it, or because it
+/// Whether the database refuses a value in a write, for example because another row has it, or because it
 /// is too long for an index. All other refusals may pass: the database stops or starts, has no room or no time, or
 /// lets nobody in.
 fn is_about_values(refusal: &DbError) -> bool {

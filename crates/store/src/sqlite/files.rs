@@ -24,7 +24,7 @@ struct File {
     known: Option<Known>,
 }
 
-/// What identifies a file, whatever its name, and its length.
+/// The identity of a file, whatever its name, and its length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Known {
     id: [u64; 2],
@@ -32,7 +32,7 @@ struct Known {
     len: u64,
 }
 
-/// What is wrong with the files.
+/// The fault that the files have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wrong {
     /// The write-ahead log or its index is gone, and nothing else is wrong.

@@ -29,7 +29,7 @@ pub(super) struct Stream {
     context: Context,
     framing: Framing,
     with_thoughts: bool,
-    /// What stands before and after a piece of text: for the answer's text, and for thoughts.
+    /// The characters before and after a piece of text: for the answer's text, and for thoughts.
     around: [(String, String); 2],
     /// The part that is open.
     open: Option<Part>,

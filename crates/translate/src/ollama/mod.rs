@@ -1,4 +1,4 @@
-//! What the translations for Ollama's clients share.
+//! The parts that the translations for Ollama's clients share.
 //!
 //! - [`options`]: the table of options
 //! - [`pictures`]: pictures in base64

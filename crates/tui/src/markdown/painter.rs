@@ -55,8 +55,8 @@ impl Painter {
         self.is_dirty
     }
 
-    /// What to write to a terminal of this size now. The beginning of a line whose meaning is still open,
-    /// such as a dash, waits for more text.
+    /// The text to write to a terminal of this size now. The beginning of a line whose meaning is still
+    /// open, such as a dash, waits for more text.
     pub fn paint(&mut self, size: Size) -> String {
         self.is_dirty = false;
         let known = self.open.len() - undecided(&self.open);
@@ -118,7 +118,7 @@ fn undecided(text: &str) -> usize {
     if text[line..].chars().all(is_mark) { text.len() - line } else { 0 }
 }
 
-/// What to write to turn the old lines on the screen into the new ones. The cursor is at the end of the last
+/// The text that turns the old lines on the screen into the new ones. The cursor is at the end of the last
 /// line, before and after.
 fn repainted(old: &[String], new: &[String], size: Size) -> String {
     let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();

@@ -17,7 +17,7 @@ use super::trust::Trust;
 #[derive(Debug)]
 pub(super) struct Pinned {
     fingerprint: Fingerprint,
-    /// What also accepts the certificate of a server that is called by a name.
+    /// The usual trust, which also accepts the certificate of a server that is called by a name.
     usual: Option<Trust>,
     algorithms: Arc<CryptoProvider>,
 }

@@ -67,7 +67,7 @@ enum Due {
     Drain,
 }
 
-/// What the link keeps for a running job.
+/// The state that the link keeps for a running job.
 struct RunningJob {
     /// Its path, in the JSON form.
     path: String,

@@ -45,7 +45,7 @@ pub(super) struct Station {
     rung: Notify,
 }
 
-/// What the outpost is still to be told, and the requests that it has not answered.
+/// The messages that the outpost has still to get, and the requests that it has not answered.
 #[derive(Default)]
 struct Errands {
     creates: BTreeMap<Uuid, Creation>,

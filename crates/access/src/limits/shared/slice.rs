@@ -139,8 +139,8 @@ impl Slice {
         }
     }
 
-    /// Gives up what is granted and not in use: this server was silent for so long that the database may have given it
-    /// to others.
+    /// Gives up what is granted and not in use: after the long silence of this server, the database may have
+    /// given it to others.
     pub(super) fn let_go(&mut self) {
         self.changed |= self.granted > self.busy();
         self.granted = self.granted.min(self.busy());

@@ -89,8 +89,8 @@ impl Slices {
         Ok((self.standing(now), is_low))
     }
 
-    /// Gives up what is granted and not in use: this server was silent for so long that the database may have given it
-    /// to others.
+    /// Gives up what is granted and not in use: after the long silence of this server, the database may have
+    /// given it to others.
     pub(super) fn let_go(&mut self) {
         self.slices.iter_mut().for_each(Slice::let_go);
     }

@@ -43,7 +43,7 @@ const MAX_TOKEN: usize = 16 * 1024;
 pub(super) struct Ask {
     room: Arc<Room>,
     jobs: Arc<MessageJobs>,
-    /// `None` once the watchers were told of the end, or the request was refused.
+    /// `None` once the end was reported to the watchers, or the request was refused.
     in_flight: Option<InFlight>,
     answer: Answer,
     /// The memory of the request's body, until the answer's head.

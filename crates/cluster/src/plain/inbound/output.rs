@@ -48,7 +48,7 @@ pub(super) async fn send(
     }
 }
 
-/// What follows from a message of the workspace.
+/// The consequence of a message of the workspace.
 enum Said {
     Nothing,
     Message(PeerMessage),

@@ -36,7 +36,7 @@ pub(super) enum Event {
     Closed(u64),
 }
 
-/// A piece or a tree that is to be checked and written.
+/// A piece or a tree that waits to be checked and written.
 pub(super) struct Write {
     pub(super) from: PeerId,
     pub(super) key: Key,
@@ -46,7 +46,7 @@ pub(super) struct Write {
 /// A peer's answer to a request for a manifest.
 type Answer = Result<ModelManifest, String>;
 
-/// What peers send for a pull.
+/// The data and answers that peers send for a pull.
 pub(super) struct Inbox {
     manifests: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
     pieces: Mutex<PieceInbox>,

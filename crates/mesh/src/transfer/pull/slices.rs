@@ -25,7 +25,7 @@ pub(super) enum Key {
     Data(PieceId),
 }
 
-/// What became of a slice.
+/// The outcome for a slice that arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SliceOutcome {
     /// It was not requested, or is out of order, and is dropped.

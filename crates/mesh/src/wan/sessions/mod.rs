@@ -53,7 +53,7 @@ pub(super) struct Handle {
     pub(super) number: u64,
 }
 
-/// What a mesh relay says about a peer.
+/// The facts that a mesh relay gives about a peer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RelayedPeer {
     /// Whether it is listed.

@@ -25,7 +25,7 @@ use super::{Handle, NewLink, Output};
 /// After this many records that do not open, a link is closed: something on the way changes them.
 const MAX_REFUSED: u64 = 64;
 
-/// What a session needs for a step, and the queue for its outputs.
+/// The state that a session needs for a step, and the queue for its outputs.
 pub(super) struct Context<'a> {
     pub(super) machine: &'a ThisMachine,
     pub(super) memory: &'a Memory,

@@ -128,6 +128,6 @@ pub struct ClusterActionAck {
     pub action: String,
     /// Whether it was done.
     pub ok: bool,
-    /// What was done, or why it was not, for people.
+    /// The result, or why it was not done, for people.
     pub message: String,
 }

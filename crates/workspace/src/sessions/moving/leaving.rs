@@ -40,7 +40,7 @@ pub struct Portable {
     pub below: Option<String>,
     /// How much goes along, in bytes.
     pub bytes: u64,
-    /// What cannot go along, in words.
+    /// The things that cannot go along, in words.
     pub stays: Vec<String>,
 }
 

@@ -164,7 +164,7 @@ impl Session {
 
     /// Resizes the terminal, if that is due. Viewers get the size and a repainted screen.
     pub(super) fn resize_if_due(self: &Arc<Self>, now: Instant) {
-        // The screen's lock is held throughout, so that a client that is told of the size also gets a
+        // The screen's lock is held throughout, so that a client that learns the size also gets a
         // screen of that size.
         let mut painter = self.screen.lock_to_resize(&**self);
         let mut state = self.lock();

@@ -54,7 +54,7 @@ pub struct NewToken {
     pub without: Vec<NodeId>,
 }
 
-/// What the others need to know about a member.
+/// The facts that the others need to know about a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberFacts {
     /// Its id.
