@@ -25,10 +25,6 @@ use crate::{
     uploads::HeldMemory,
 };
 
-/// The header about streamed answers whose provider is lost. In a request it says what the client wants to be done
-/// then; in a response it says that another provider may go on with this answer.
-pub(crate) const RESUME: &str = "x-warren-resume";
-
 /// A request that is admitted and has become a job.
 pub(crate) struct AdmittedJob {
     pub(crate) shape: &'static dyn Shape,
@@ -206,7 +202,7 @@ impl Lookup {
 fn put_resume(headers: &mut HeaderMap, may_be_resumed: bool, trailers: bool) {
     if may_be_resumed {
         let how = HeaderValue::from_static(ResumeAnswers::SameModel.as_str());
-        headers.insert(HeaderName::from_static(RESUME), how);
+        headers.insert(HeaderName::from_static(head::RESUME), how);
     }
     if trailers {
         headers.insert(header::TRAILER, HeaderValue::from_static(RESUMED));

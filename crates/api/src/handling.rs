@@ -10,14 +10,11 @@ use rand::RngExt;
 use scheduler::{NoRoute, Route};
 
 use crate::{
-    answer::RESUME,
     error::{ApiError, Kind},
+    head::{PIN, RESUME},
     request_scope::RequestScope,
     state::Api,
 };
-
-/// The header by which a consumer names the only provider that may serve its request.
-pub(crate) const PIN: &str = "x-warren-provider";
 
 /// The handling that a request's headers ask for. What they do not say, the request's key or the settings decide.
 pub(crate) struct Handling {

@@ -10,7 +10,14 @@ use protocol::{
 use rand::RngExt;
 use scheduler::{Head, exchange::USAGE_HEADER};
 
-use crate::{answer::RESUME, handling::PIN, shape::Shape};
+use crate::shape::Shape;
+
+/// The header by which a consumer names the only provider that may serve its request.
+pub(crate) const PIN: &str = "x-warren-provider";
+
+/// The header about streamed answers whose provider is lost. In a request it says what the client wants to be done
+/// then; in a response it says that another provider may go on with this answer.
+pub(crate) const RESUME: &str = "x-warren-resume";
 
 /// The header with the job's id, for every client.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -30,9 +37,9 @@ pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
 /// The headers for another server, which serves the request in this one's place: those for a provider, and what the
 /// client asks a server for.
 pub(crate) fn for_other_server(headers: HeaderMap) -> HeaderMap {
-    let asked = [ROUTE, PIN, RESUME].map(|name| (name, headers.get(name).cloned()));
+    let wishes = [ROUTE, PIN, RESUME].map(|name| (name, headers.get(name).cloned()));
     let mut headers = for_provider(headers);
-    for (name, value) in asked {
+    for (name, value) in wishes {
         headers.extend(value.map(|value| (HeaderName::from_static(name), value)));
     }
     headers
