@@ -219,7 +219,8 @@ fn what_another_server_made_or_ended_holds_here_and_owners_of_other_tokens_are_l
     let mut ids: Vec<_> = held.iter().map(|session| session.id().to_string()).collect();
     let ended = same.refresh(|| all(true)(Vec::new())).unwrap();
     let mut ended: Vec<_> = ended.iter().map(ToString::to_string).collect();
-    (ids.sort(), ended.sort());
+    ids.sort();
+    ended.sort();
     assert_eq!((ended, ids.len()), (ids, 3), "their answers have to end");
     assert!(held.iter().all(|session| !session.end()), "their connections have ended");
     assert!(same.list(one.now).is_empty());
