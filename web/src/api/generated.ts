@@ -14,7 +14,7 @@ export interface AdoptSession {
 export type AgentEvent =
   /** A turn begins. */
   | { kind: "turn_started" } & {
-      /** Which, from 1. */
+      /** The number of the turn, from 1. */
       turn: number;
       /** The prompt that it answers. Of a long prompt, only the beginning. */
       prompt?: string;
@@ -25,7 +25,7 @@ export type AgentEvent =
       text: string;
       /** Whether it continues the text before it. */
       delta: boolean;
-      /** Whether the agent says it of its own accord, so that it answers no prompt. */
+      /** Whether the agent says it on its own, and not as an answer to a prompt. */
       unasked?: boolean;
     }
   /** The agent thinks. */
@@ -39,7 +39,7 @@ export type AgentEvent =
       id: string;
       /** The tool's name. */
       name: string;
-      /** Its target. */
+      /** The tool's input. */
       input: unknown;
     }
   /** The agent has used a tool. */
@@ -51,7 +51,7 @@ export type AgentEvent =
       /** Its result. */
       output: string;
     }
-  /** Something that the user should know, and no part of the answer. */
+  /** Something that the user should know and that is not part of the answer. */
   | { kind: "notice" } & {
       /** Its message. */
       message: string;
@@ -104,7 +104,10 @@ export interface Architecture {
   modality: string;
 }
 
-/** `assign`: give work to a new team worker, without waiting. A `Handoff` always writes its `worker_name`. */
+/**
+ * `assign`: give work to a new team worker, without waiting. Unlike in a `Handoff`, an absent
+ * `worker_name` is not written.
+ */
 export interface Assign {
   /** In which team. */
   team_id: string;
@@ -158,7 +161,7 @@ export interface AuditList {
 
 /** `auth`: the first message of every connection. */
 export interface Auth {
-  /** A key, or a token of the workspace. It does not show itself when it is logged. */
+  /** A key, or a token of the workspace. It stays hidden when the message is logged. */
   token: string;
 }
 
@@ -210,7 +213,7 @@ export interface ChangeRoom {
 
 /** How a file changed: one of git's letters. */
 export type ChangeStatus =
-  /** Its content. */
+  /** Its content changed. */
   | "M"
   /** It is new. */
   | "A"
@@ -222,7 +225,7 @@ export type ChangeStatus =
   | "C"
   /** Its type changed: it was a link and is a file, for example. */
   | "T"
-  /** Two changes of it have to be merged. */
+  /** It has a conflict that must be merged. */
   | "U";
 
 /** A message from a client to a daemon. */
@@ -235,7 +238,7 @@ export type ClientMessage =
   | { type: "new_session" } & NewSession
   /** Follow a session's output. */
   | { type: "attach" } & Attach
-  /** Follow no output. */
+  /** Stop following output. */
   | { type: "detach" }
   /** Give a session a whole prompt. */
   | { type: "send_input" } & SendInput
@@ -255,11 +258,11 @@ export type ClientMessage =
   | { type: "permission_response" } & PermissionResponse
   /** Run a command in a new terminal. */
   | { type: "open_terminal" } & OpenTerminal
-  /** Type. Ours. */
+  /** Type into a terminal. Ours. */
   | { type: "terminal_input" } & TerminalInput
   /** Report the size of the client's terminal. Ours. */
   | { type: "resize" } & Resize
-  /** Make this client's size the session's. Ours. */
+  /** Give the session the size of this client's terminal. Ours. */
   | { type: "take_control" } & OfSession
   /** Ask for earlier output. Ours. */
   | { type: "get_history" } & GetHistory
@@ -327,11 +330,11 @@ export type ClientMessage =
   | { type: "get_team_inbox" } & GetTeamInbox
   /** Report the result of a team worker. Ours. */
   | { type: "report_result" } & WorkerResult
-  /** Ask how the cluster is. */
+  /** Ask for the state of the cluster. */
   | { type: "cluster_status" }
-  /** Ask how the cluster is set up. */
+  /** Ask for the settings of the cluster. */
   | { type: "get_cluster_config" }
-  /** Set up the cluster differently. */
+  /** Change the settings of the cluster. */
   | { type: "update_cluster_config" } & UpdateClusterConfig
   /** Rename a node. */
   | { type: "rename_node" } & RenameNode
@@ -345,7 +348,7 @@ export type ClientMessage =
   | { type: "cluster_join" } & ClusterJoin
   /** Leave the cluster. */
   | { type: "cluster_leave" }
-  /** Take another machine out of the cluster. */
+  /** Remove another machine from the cluster. */
   | { type: "cluster_forget" } & ClusterForget
   /** No longer has an effect. */
   | { type: "force_election" }
@@ -354,19 +357,19 @@ export type ClientMessage =
   /** No longer has an effect. */
   | { type: "trigger_sync" };
 
-/** `client_notice`: something that the client's user should know, and no error. */
+/** `client_notice`: something that the client's user should know, but that is not an error. */
 export interface ClientNotice {
   /** Its notice. */
   notice: Notice;
 }
 
-/** `cluster_action_ack`: what came of a change of the cluster. */
+/** `cluster_action_ack`: the result of a change of the cluster. */
 export interface ClusterActionAck {
   /** The `type` of the request. */
   action: string;
   /** Whether it was done. */
   ok: boolean;
-  /** The action or the reason against it, for people. */
+  /** The result, or why it was not done, for people. */
   message: string;
 }
 
@@ -384,13 +387,13 @@ export interface ClusterConfig {
   election_timeout_min_ms: number;
   /** `crate::workspace::cluster::ELECTION_TIMEOUT_MAX_MS`. */
   election_timeout_max_ms: number;
-  /** Nothing: no quorum is needed. */
+  /** Always none: no quorum is needed. */
   min_quorum: number | null;
   /** The addresses that it advertises to clients. */
   advertise_addresses: string[];
 }
 
-/** `cluster_forget`: takes a machine out of the cluster that is lost or not wanted any more. */
+/** `cluster_forget`: removes a machine that is lost or no longer wanted from the cluster. */
 export interface ClusterForget {
   /** Its node id or its name. */
   node_id: string;
@@ -404,7 +407,7 @@ export interface ClusterInvitation {
   code: string;
   /** When it ends. */
   expires_at: string;
-  /** Where the machine that joins reaches this one. */
+  /** The addresses at which the joining machine can reach this one. */
   addresses: string[];
 }
 
@@ -414,13 +417,13 @@ export interface ClusterInviteList {
   invites: OpenInvite[];
 }
 
-/** `cluster_join`: makes this machine a member of the cluster of the one that made the invitation. */
+/** `cluster_join`: makes this machine a member of a cluster, by an invitation. */
 export interface ClusterJoin {
   /** The code of an invitation. */
   code: string;
 }
 
-/** Another member of the cluster. The specification leaves it open. */
+/** Another member of the cluster. The specification does not define its fields. */
 export interface ClusterMember {
   /** Its id. */
   node_id: string;
@@ -428,7 +431,7 @@ export interface ClusterMember {
   name: string | null;
   /** Where it is reached. */
   address: string | null;
-  /** Whether it is. */
+  /** Whether it is connected. */
   connected: boolean;
   /** The name of the member that carries the link to it, unless that is a direct one. Ours. */
   through?: string;
@@ -440,7 +443,7 @@ export interface ClusterRevokeInvite {
   invite_id: string;
 }
 
-/** How the cluster looks from the daemon that is asked (specification, "cluster_status"). */
+/** The cluster as the asked daemon sees it (specification, "cluster_status"). */
 export interface ClusterStatus {
   /** The node that is asked. */
   node_id: string;
@@ -448,9 +451,9 @@ export interface ClusterStatus {
   role: string;
   /** Always 0. */
   term: number;
-  /** Always who is asked. */
+  /** Always the node that is asked. */
   leader_id: string | null;
-  /** Where clients reach who is asked. */
+  /** Where clients reach the node that is asked. */
   leader_address: string | null;
   /** The name of the node that is asked, for people. Ours. */
   name?: string;
@@ -617,7 +620,7 @@ export interface DirectoryListing {
 export type Encoding =
   /** Plain text. */
   | "text"
-  /** As base64: bytes that are no text. */
+  /** Base64, for bytes that are not text. */
   | "base64";
 
 /** A good answer: `{"data": …, "meta": {"requestId": …}}`. */
@@ -690,7 +693,7 @@ export interface FellowJson {
   workers: number;
 }
 
-/** The entries of a directory. */
+/** An entry of a directory. */
 export interface FileEntry {
   /** Its name. */
   name: string;
@@ -713,13 +716,13 @@ export type FileKind =
 
 /** A file as of one moment. */
 export interface FileVersion {
-  /** Which file it is. Another one may have the same path later. */
+  /** Identifies the file itself. Later another file may have the same path. */
   file: string;
-  /** When it was changed last. The text has no meaning beside being the same or another one. */
+  /** When it was last changed, as a text that can only be compared for equality. */
   changed: string;
   /**
    * Whether the version is certain: the file did not change during the read, nor so shortly before
-   * that a second change would have the same time.
+   * it that another change could get the same time.
    */
   settled: boolean;
 }
@@ -766,9 +769,9 @@ export interface GenerationConfig {
 export interface GetHistory {
   /** Which session. */
   session_id: string;
-  /** The number of the output before which to end; absent: the newest is wanted. */
+  /** The number of the output before which to end; absent: up to the newest. */
   before_seq?: number | null;
-  /** How many bytes to send at most; absent: as the daemon likes. */
+  /** How many bytes to send at most; absent: the daemon decides. */
   max_bytes?: number | null;
 }
 
@@ -778,11 +781,14 @@ export interface GetTeamInbox {
   team_id: string;
   /** Its session id. */
   session_id: string;
-  /** The number of the first that is wanted; none: all. */
+  /** The number of the first message to send; none: all. */
   since_seq?: number | null;
 }
 
-/** `get_turns`: the events of an agent's turns, as stored. Without bounds the newest are wanted. */
+/**
+ * `get_turns`: asks for the stored events of an agent's turns; without bounds, for the newest
+ * ones.
+ */
 export interface GetTurns {
   /** The agent's session. */
   session_id: string;
@@ -791,7 +797,7 @@ export interface GetTurns {
   /** Only events after this number. */
   after?: number | null;
   /**
-   * How many bytes of events to send at most; absent: as the daemon likes. One event is always
+   * How many bytes of events to send at most; absent: the daemon decides. One event is always
    * sent, if there is one.
    */
   max_bytes?: number | null;
@@ -829,7 +835,7 @@ export interface GitDiffResult {
   patch: string;
 }
 
-/** `git_error`: git could not be asked. */
+/** `git_error`: git could not be run, or has failed. */
 export interface GitError {
   /** The project. */
   project_id: string;
@@ -847,9 +853,9 @@ export interface GitStatus {
   branch: string | null;
   /** The branch that it follows. */
   upstream: string | null;
-  /** How many commits it has that its upstream has not. */
+  /** How many commits it has that its upstream lacks. */
   ahead: number;
-  /** How many commits its upstream has that it has not. */
+  /** How many commits its upstream has that it lacks. */
   behind: number;
   /** The changes in the index. */
   staged: GitChange[];
@@ -859,7 +865,7 @@ export interface GitStatus {
   untracked: string[];
 }
 
-/** `handoff`: give work to a new team worker, and wait for what comes of it. */
+/** `handoff`: give work to a new team worker, and wait for the result. */
 export interface Handoff {
   /** In which team. */
   team_id: string;
@@ -894,7 +900,7 @@ export interface HandoffResult {
   result: string | null;
   /** Whether it is over. */
   completed: boolean;
-  /** By which to wait on, when it is not. */
+  /** The id for waiting on, if it is not over. */
   wait_id: string | null;
 }
 
@@ -956,7 +962,7 @@ export interface InboxMessage {
   from_session_id: string;
   /** Its payload. */
   payload: string;
-  /** When it was taken. */
+  /** When it was stored. */
   delivered_at: string;
 }
 
@@ -964,7 +970,10 @@ export interface InboxMessage {
 export interface InputAck {
   /** The id that its sender gave it. */
   input_id: string;
-  /** Of a prompt to an agent: which turn it is, or will be once those before it are over. */
+  /**
+   * For a prompt to an agent: the number of its turn, which may begin later, after the turns
+   * before it.
+   */
   turn?: number;
 }
 
@@ -1393,22 +1402,22 @@ export interface Model {
   object: string;
   created: number;
   owned_by: string;
-  /** OpenRouter's name for the context, in tokens; the next is vLLM's. */
+  /** OpenRouter's name for the context, in tokens. The next field is the same under vLLM's name. */
   context_length?: number;
   max_model_len?: number;
-  /** LM Studio's name for the longest context that it was made for. */
+  /** LM Studio's name for the longest context that the model was made for. */
   max_context_length?: number;
   /** Its forms of input and output, as OpenRouter writes them. */
   architecture?: Architecture;
   capabilities?: string[];
   quantization?: string;
-  /** LM Studio's name for its family. */
+  /** LM Studio's name for the model's family. */
   arch?: string;
   parameters?: number;
   /** The bytes of its files. */
   size?: number;
   state?: LoadState;
-  /** Another Warren's: how it goes on with an answer that has begun. */
+  /** For another Warren: how the model goes on with an answer that has begun. */
   continuation?: Continuation;
   endpoints?: string[];
   machines?: string[];
@@ -1474,9 +1483,9 @@ export interface MoveSession {
   working_dir?: string | null;
   /** Whether to interrupt the running turn, instead of waiting for its end. */
   interrupt?: boolean;
-  /** Whether it moves although something cannot go along. */
+  /** Whether to move even if something must stay behind. */
   accept_losses?: boolean;
-  /** Whether only to say what a move would do. */
+  /** Whether only to report what a move would do. */
   dry_run?: boolean;
 }
 
@@ -1490,9 +1499,12 @@ export interface NewSession {
   model?: string | null;
   /** Its name. */
   name?: string | null;
-  /** More arguments for the agent's command line; with the tag `dev-server`, the whole one. */
+  /**
+   * More arguments for the agent's command line; with the tag `dev-server`, the whole command
+   * line.
+   */
   extra_args?: string[] | null;
-  /** The user to run as, before the project's. */
+  /** The user to run as, in place of the project's. */
   run_as_user?: string | null;
   /** The node of the cluster to run on. */
   node_id?: string | null;
@@ -1514,7 +1526,7 @@ export interface NewSession {
 export interface Notice {
   /** How much it matters. */
   level: NoticeLevel;
-  /** Which it is: `OUTPUT_LAGGED` and the like. */
+  /** The kind of notice, such as `OUTPUT_LAGGED`. */
   code: string;
   /** The event, for people. */
   message: string;
@@ -1578,7 +1590,7 @@ export interface OpenTerminal {
   args?: string[] | null;
   /** Its name. */
   name?: string | null;
-  /** The project it belongs to. Ours, as all that follow. */
+  /** The project it belongs to. Ours, like all fields below. */
   project_id?: string | null;
   /** How wide it is at first. */
   cols?: number | null;
@@ -1588,7 +1600,7 @@ export interface OpenTerminal {
   tags?: string[];
   /** Whether to keep it out of listings. */
   hidden?: boolean;
-  /** The user to run as, before the project's. */
+  /** The user to run as, in place of the project's. */
   run_as_user?: string | null;
   /** The node of the cluster to run on. */
   node_id?: string | null;
@@ -1679,9 +1691,9 @@ export type Period =
 
 /** How a question ended. */
 export type PermissionOutcome =
-  /** It may. */
+  /** The agent may use the tool. */
   | "allow"
-  /** It may not. */
+  /** The agent may not use the tool. */
   | "deny"
   /** No answer came in time, or the agent no longer asks. */
   | "expired";
@@ -1690,7 +1702,7 @@ export type PermissionOutcome =
 export interface PermissionRequest {
   /** The session of the asking agent. */
   session_id: string;
-  /** The question, by which it is answered. */
+  /** The id of the question, which its answer repeats. */
   request_id: string;
   /** The tool's name, as the agent reports it. */
   tool: string;
@@ -1712,11 +1724,11 @@ export interface PermissionResolved {
 
 /** `permission_response`. */
 export interface PermissionResponse {
-  /** The session of the agent that asked; the question has it, too. */
+  /** The session of the agent that asked; not needed, since the question belongs to it. */
   session_id?: string | null;
   /** The question. */
   request_id: string;
-  /** Whether it may. */
+  /** Whether the agent may use the tool. */
   allow: boolean;
   /** The answer for the agent. */
   message?: string | null;
@@ -1792,7 +1804,7 @@ export interface ProjectFileChunk {
   total_size: number;
   /** Whether they end where the file ends. */
   eof: boolean;
-  /** Which file they are of, and as of when. Windows belong together if it is the same for all of them. */
+  /** The version of the file that they are from. Windows belong together if they have the same version. */
   version?: FileVersion;
   /**
    * The SHA-256 of everything before them, in lower-case hex, if it was asked for; none if the file
@@ -2186,7 +2198,7 @@ export interface SendInput {
   session_id: string;
   /** The prompt. */
   input: string;
-  /** By which it is acknowledged, and taken once however often it is sent. Ours. */
+  /** The id that its acknowledgement repeats. Input with the same id is applied only once. Ours. */
   input_id?: string | null;
 }
 
@@ -2208,7 +2220,7 @@ export type ServerMessage =
   | { type: "client_notice" } & ClientNotice
   /** A request was not served. */
   | { type: "error" } & ErrorMessage
-  /** A session is made. */
+  /** A session was made. */
   | { type: "session_created" } & WithSession
   /** The sessions. */
   | { type: "session_list" } & SessionList
@@ -2230,7 +2242,7 @@ export type ServerMessage =
   | { type: "session_status_changed" } & WithSession
   /** A session has ended. */
   | { type: "session_killed" } & OfSession
-  /** A session is another machine's, or would be. Ours. */
+  /** A session has moved to another machine, or would move there. Ours. */
   | { type: "session_moved" } & SessionMoved
   /** The session does not exist. */
   | { type: "session_unknown" } & OfSession
@@ -2268,11 +2280,11 @@ export type ServerMessage =
   | { type: "project_file_chunk_error" } & ProjectFileChunkError
   /** A file is written. */
   | { type: "project_file_saved" } & ProjectFileSaved
-  /** A file is not as the client saw it. */
+  /** A file has other content than the client saw. */
   | { type: "project_file_write_conflict" } & ProjectFileWriteConflict
   /** Something was made, moved, copied or deleted. */
   | { type: "project_fs_action_result" } & ProjectFsActionResult
-  /** It was not. */
+  /** It was not done. */
   | { type: "project_fs_action_error" } & ProjectFsActionError
   /** Something changed in a project that is watched. */
   | { type: "project_files_changed" } & OfProject
@@ -2280,7 +2292,7 @@ export type ServerMessage =
   | { type: "git_status_result" } & GitStatus
   /** The changes of one file. */
   | { type: "git_diff_result" } & GitDiffResult
-  /** Git could not be asked. */
+  /** Git could not be run, or has failed. */
   | { type: "git_error" } & GitError
   /** A team is made. */
   | { type: "team_created" } & TeamCreated
@@ -2308,9 +2320,9 @@ export type ServerMessage =
   | { type: "worker_result_received" } & WorkerResult
   /** The team has no more work. Ours. */
   | { type: "team_completed" } & OfTeam
-  /** How the cluster is. */
+  /** The state of the cluster. */
   | { type: "cluster_status" } & ClusterStatusReply
-  /** How the cluster is set up. */
+  /** The settings of the cluster. */
   | { type: "cluster_config" } & ClusterConfig
   /** The result of a change of the cluster. */
   | { type: "cluster_action_ack" } & ClusterActionAck
@@ -2319,11 +2331,14 @@ export type ServerMessage =
   /** The invitations that may still be used. */
   | { type: "cluster_invite_list" } & ClusterInviteList;
 
-/** `session_history`: where output continues after an `attach`. Ours. */
+/** `session_history`: the point from which output continues after an `attach`. Ours. */
 export interface SessionHistory {
   /** Which session. */
   session_id: string;
-  /** The number of the last output that the client has now: it must drop frames up to this one. */
+  /**
+   * The number of the last output that the client has now. It must drop frames up to this
+   * number.
+   */
   last_seq: number;
   /** The screen to begin with; none when the client resumes. */
   snapshot: SessionSnapshot | null;
@@ -2341,7 +2356,7 @@ export interface SessionInfo {
   status: SessionStatus;
   /** Where its process was started. */
   working_dir: string;
-  /** The agent's model, where one was asked for. */
+  /** The agent's model, if one was asked for. */
   model: string | null;
   /** When it was made. */
   created_at: string;
@@ -2377,8 +2392,8 @@ export interface SessionInfo {
   /** The number of its newest output, if known. Ours. */
   last_seq: number | null;
   /**
-   * How many permission questions of its agent are open: 0 where none is, or where its daemon
-   * does not say. Ours.
+   * How many permission questions of its agent are open; also 0 if its daemon does not report
+   * them. Ours.
    */
   asks: number;
   /** Its tags, set when it was made. Ours. */
@@ -2417,7 +2432,7 @@ export type SessionMode =
   /** A process that was started elsewhere. */
   | "adopted";
 
-/** `session_moved`: a session is another machine's, or would be. */
+/** `session_moved`: a session has moved to another machine, or would move there. */
 export interface SessionMoved {
   /** Its session id. */
   session_id: string;
@@ -2429,7 +2444,7 @@ export interface SessionMoved {
   working_dir: string;
   /** The things that stay behind, for people. */
   stays: string[];
-  /** Whether nothing was done, and it was only said. */
+  /** Whether nothing was done, and this only reports what a move would do. */
   dry_run?: boolean;
 }
 
@@ -2453,7 +2468,7 @@ export type SessionStatus =
   | "running"
   /** An agent waits for a prompt. */
   | "idle"
-  /** A terminal's process runs, and no client shows it any more. */
+  /** A terminal's process runs, but no client shows it any more. */
   | "detached"
   /** It has ended. */
   | "exited";
@@ -2497,7 +2512,7 @@ export interface SignedIn {
   expires: string;
 }
 
-/** `spawn_worker`: one more team worker, without work. Unlike `CreateTeam` it may go without a name. */
+/** `spawn_worker`: one more team worker, without work. Unlike in `CreateTeam`, the name may be absent. */
 export interface SpawnWorker {
   /** In which team. */
   team_id: string;
@@ -2570,7 +2585,7 @@ export interface Team {
   leader_session_id: string;
   /** Its team workers, the oldest first. */
   worker_session_ids: string[];
-  /** Whether anything of it still runs. */
+  /** Whether any session of it still runs. */
   status: TeamStatus;
   /** When it was made. */
   created_at: string;
@@ -2624,7 +2639,7 @@ export interface TeamMessageSent {
   seq: number;
 }
 
-/** Whether anything of a team still runs. */
+/** Whether any session of a team still runs. */
 export type TeamStatus =
   /** A session of it runs. */
   | "active"
@@ -2659,7 +2674,7 @@ export interface TeamWaitResult {
   pending_workers: string[];
   /** Whether the time was over before all had reported. */
   timed_out: boolean;
-  /** By which to wait on, when it was. */
+  /** The id for waiting on, if the time was over. */
   wait_id: string | null;
   /** The results of the workers that have reported. Ours. */
   results?: WorkerResult[];
@@ -2673,7 +2688,7 @@ export interface TerminalInput {
   data: string;
   /** The encoding of `data`. */
   encoding?: Encoding;
-  /** By which it is acknowledged, and applied once however often it is sent. */
+  /** The id that its acknowledgement repeats. Input with the same id is applied only once. */
   input_id?: string | null;
 }
 
@@ -2693,7 +2708,7 @@ export interface TransferProjectEntry {
   project_id: string;
   /** The source. */
   from: string;
-  /** Where to; it must not be there. */
+  /** The destination, which must not exist yet. */
   to: string;
   /** The id that its answer will have. */
   request_id: string;
@@ -2726,7 +2741,7 @@ export interface UpdateClusterConfig {
   heartbeat_interval_ms?: number | null;
 }
 
-/** `update_project`: each field of a `CreateProject` may be left out here, and stays unchanged then. */
+/** `update_project`: the fields of `CreateProject`, of which absent ones stay unchanged. */
 export interface UpdateProject {
   /** Its project id. */
   project_id: string;
@@ -2753,8 +2768,8 @@ export interface UploadProjectFile {
 }
 
 /**
- * `upload_project_file_part`: a part of a new file of any size. Parts are sent in their order; the file has its name once
- * the last one has come. Ours.
+ * `upload_project_file_part`: a part of a new file of any size. Parts are sent in order; the file appears under its
+ * name once the last part has arrived. Ours.
  */
 export interface UploadProjectFilePart {
   /** The project. */
@@ -2763,7 +2778,10 @@ export interface UploadProjectFilePart {
   path: string;
   /** The id that its answer will have. */
   request_id: string;
-  /** Names the upload within the project, on any connection: a random text of the client. */
+  /**
+   * The id of the upload within the project, on any connection: a random text that the client
+   * chooses.
+   */
   upload_id: string;
   /** Where the part begins in the file, in bytes. The first part begins at 0. */
   offset: number;
