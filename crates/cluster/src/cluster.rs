@@ -280,7 +280,7 @@ impl Cluster {
         is_linked || shared.plain.is_alive(node) || shared.via(node).is_some()
     }
 
-    /// The first carrier of the link to a member; `None` if the link is direct, or there is none.
+    /// The first carrier of the link to a member; `None` for a direct link, and for a member without a link.
     fn through(&self, node: &str) -> Option<Through> {
         self.0.shared.links.get(node)?.through().cloned()
     }

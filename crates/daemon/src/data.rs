@@ -174,7 +174,7 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-/// The token in a file of a data directory; `None` when there is none, or it is empty.
+/// The token in a file of a data directory; `None` without such a file, and if it is empty.
 ///
 /// # Errors
 /// When the file is there and cannot be read, or has several lines.
@@ -191,8 +191,8 @@ pub fn read_token(data_dir: &Path, name: &str) -> anyhow::Result<Option<Secret>>
     }
 }
 
-/// The token in a file of a data directory, unless another user may write the file; `None` when there is none, or it
-/// is empty.
+/// The token in a file of a data directory that no other user may write; `None` without such a file, and if it is
+/// empty.
 ///
 /// # Errors
 /// As [`read_token`]; and when another user could have chosen the token.

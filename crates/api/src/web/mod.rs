@@ -2,7 +2,7 @@
 //!
 //! - `files`: its files
 //! - `cookie`: the cookie of a session, and when it counts
-//! - `session`: shows who is signed in, signs a browser in, and signs it out; login codes
+//! - `session`: the holder of a browser's session, sign-in and sign-out; login codes
 //! - `state`: the state that signing in needs
 
 pub(crate) mod cookie;

@@ -1,4 +1,4 @@
-//! `/web/session` shows who is signed in, signs a browser in, and signs it out. `POST /web/code` makes a login code,
+//! Sign-in and sign-out of browsers at `/web/session`, which also names the holder. `POST /web/code` makes a login code,
 //! with which another browser signs in with the same rights.
 
 use std::{sync::Arc, time::Duration};

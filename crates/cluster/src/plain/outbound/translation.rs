@@ -95,7 +95,7 @@ impl Translation {
         Self { peer, role, hops, seed, made: 0, waiting, attached, watched, actions }
     }
 
-    /// The next step, until there is none.
+    /// The next step; `None` after the last one.
     pub(super) fn next(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
